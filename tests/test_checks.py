@@ -200,10 +200,10 @@ def test_curves_of_a_run(store: Store) -> None:
     )
     runner.start(plan, store, Quiet(), lambda _line: None)
     run = store.rows("SELECT run_id FROM runs")[0]["run_id"]
-    found = {curve["name"]: curve for curve in curves(store, run)}
+    found = {curve.name: curve for curve in curves(store, run)}
     assert set(found) == {"named", "offers"}, "nobody has looked for leaks"
-    (named,) = found["named"]["series"]
-    assert (named["mode"], named["n"]) == ("agents", 1) and named["points"][-1][1] == 1
-    sides = {series["side"]: [y for _, y in series["points"]] for series in found["offers"]["series"]}
+    (named,) = found["named"].series
+    assert (named.mode, named.n) == ("agents", 1) and named.points[-1][1] == 1
+    sides = {series.side: [y for _, y in series.points] for series in found["offers"].series}
     assert set(sides) == {"seller", "buyer"}
     assert sides["seller"] == sorted(sides["seller"], reverse=True) and sides["buyer"] == sorted(sides["buyer"])

@@ -244,8 +244,8 @@ def test_the_report_shows_conditions_beside_its_modes(two_runs: tuple[Store, str
     assert "agents-ft" in page
     assert 'class="bar agents twin t1"' in page
     assert "agents-ft scripted:guesser |" in text
-    curve = next(each for each in data.curves if each["name"] == "named")
-    assert [series["name"] for series in curve["series"]] == ["script", "agents", "mindreaders", "agents-ft"]
+    curve = next(each for each in data.curves if each.name == "named")
+    assert [series.name for series in curve.series] == ["script", "agents", "mindreaders", "agents-ft"]
 
 
 def test_a_run_without_the_family_cannot_stand_beside(store: Store) -> None:

@@ -71,7 +71,7 @@ def test_where_nothing_differs_every_flip_of_signs_is_as_far() -> None:
 def test_curves_are_the_same_with_all_turns(run: str, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     first = simulated(store, "scripted:friends", ("agents",), range(1, 3))
     found = [drawing.curves(store, first), drawing.curves(store, run)]
-    assert {curve["name"] for curves in found for curve in curves} >= {"named", "offers"}
+    assert {curve.name for curves in found for curve in curves} >= {"named", "offers"}
     monkeypatch.setattr(drawing, "_reads_turns", lambda _: True)
     assert [drawing.curves(store, first), drawing.curves(store, run)] == found
 

@@ -121,8 +121,8 @@ def test_people_stand_beside_the_modes(database: tuple[Path, str, str]) -> None:
     assert {row.family for row in rows} == {"mutual_friends", "craigslist"}
     assert {row.model for row in rows} == {"other scenarios"}
     assert len(data.comparison) == len(alone.comparison) + 2
-    curve = next(each for each in data.curves if each["family"] == "mutual_friends" and each["name"] == "named")
-    assert [series["mode"] for series in curve["series"]][-1] == PEOPLE
+    curve = next(each for each in data.curves if each.family == "mutual_friends" and each.name == "named")
+    assert [series.mode for series in curve.series][-1] == PEOPLE
     assert any("other scenarios" in line for line in data.warnings)
     page, text = render(data), as_markdown(data)
     assert 'class="bar people"' in page and 'class="course u0 people' in page and "other scenarios" in page

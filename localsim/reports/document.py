@@ -18,7 +18,8 @@ if TYPE_CHECKING:  # these make tables
     from localsim.reports.conversation.choices import Choices
     from localsim.reports.conversation.interviews import Bank
     from localsim.reports.conversation.rubrics import Judged
-    from localsim.reports.figures.references import Reached
+    from localsim.reports.figures.curves import Course
+from localsim.reports.figures.references import Reached
 
 Row = dict[str, Any]
 
@@ -42,7 +43,7 @@ class Report:
     measures: Sequence[Measure] = ()
     comparison: Sequence[Result] = ()
     """A row for each family and condition, those of other runs last."""
-    curves: Sequence[Row] = ()
+    curves: Sequence[Course] = ()
     leaks: Sequence[Row] = ()
     """First disclosures."""
     thresholds: Sequence[Row] = ()
@@ -79,7 +80,8 @@ class Report:
         values: Row = {**vars(self), "playing": self.playing.as_json(), "headline": self.headline.as_json()}
         values |= {"measures": list(map(as_json, self.measures))}
         values |= {"comparison": [row.as_json(self.measures) for row in self.comparison]}
-        values |= {name: [each.as_json() for each in values[name]] for name in ("remarks", "interviews", "references")}
+        lists = ("curves", "remarks", "interviews", "references")
+        values |= {name: [each.as_json() for each in values[name]] for name in lists}
         values |= {name: list(map(asdict, values[name])) for name in ("rubrics", "choices")}
         values.pop("talks")
         found: Row = {}

@@ -21,6 +21,7 @@ from localsim.reports.compose.alone import table
 from localsim.reports.conversation.playing import of_conditions
 from localsim.reports.document import Report
 from localsim.reports.figures import draw
+from localsim.reports.figures.curves import Course, Series
 from localsim.reports.results import Result
 from localsim.reports.validity.remarks import Remark, of_models
 from localsim.store.conditions import Condition, condition_of, conditions_of, names_of
@@ -46,7 +47,7 @@ def with_conditions(store: Store, report: Report, conditions: Sequence[Condition
     for run_id in dict.fromkeys(each.run_id for each in others):
         report = _with_run(store, report, run_id, {each: names[each] for each in others if each.run_id == run_id})
     report = with_colours(report)
-    return replace(report, curves=[{**curve, "series": _told_apart(curve["series"])} for curve in report.curves])
+    return replace(report, curves=[replace(curve, series=_told_apart(curve.series)) for curve in report.curves])
 
 
 def with_people(store: Store, report: Report, runs: Sequence[str]) -> Report:
@@ -64,33 +65,32 @@ def with_colours(report: Report) -> Report:
 
     A condition has one number in all figures of the report.
     """
-    colours = draw.numbered(
-        {_key(row.mode, row.other_run, row.see, row.model): row.mode for row in report.comparison}
-        | {_of(series): series["mode"] for curve in report.curves for series in curve["series"]}
-    )
-    rows = [replace(row, twin=colours[_key(row.mode, row.other_run, row.see, row.model)]) for row in report.comparison]
+    every = [*report.comparison, *(series for curve in report.curves for series in curve.series)]
+    colours = draw.numbered({_key(each): each.mode for each in every})
+    rows = [replace(row, twin=colours[_key(row)]) for row in report.comparison]
     drawn = [
-        {**curve, "series": [{**series, "twin": colours[_of(series)]} for series in curve["series"]]}
+        replace(curve, series=[replace(each, twin=colours[_key(each)]) for each in curve.series])
         for curve in report.curves
     ]
     return replace(report, comparison=rows, curves=drawn)
 
 
-def _of(series: Row) -> tuple[str, ...]:
-    return _key(series["mode"], series.get("other_run", ""), series["see"], series["model"])
-
-
-def _key(mode: str, *rest: str) -> tuple[str, ...]:
+def _key(each: Result | Series) -> tuple[str, ...]:
     """Return what tells the condition of a row or series from others; people of all runs are one."""
-    return (PEOPLE,) if mode == PEOPLE else (mode, *rest)
+    if each.mode == PEOPLE:
+        return (PEOPLE,)
+    of = each.condition if isinstance(each, Series) else each
+    return each.mode, each.other_run, of.see, of.model
 
 
-def _told_apart(series: Sequence[Row]) -> list[Row]:
+def _told_apart(series: Sequence[Series]) -> list[Series]:
     """Return series with their model in the names that would be alike in a legend."""
-    called = [(one["name"], one["side"]) for one in series]
+    called = [(each.name, each.side) for each in series]
     return [
-        {**one, "name": f"{one['name']} {labelled(one['model'], whole=False)}"} if called.count(name) > 1 else one
-        for one, name in zip(series, called, strict=True)
+        replace(each, name=f"{each.name} {labelled(each.condition.model, whole=False)}")
+        if called.count(name) > 1
+        else each
+        for each, name in zip(series, called, strict=True)
     ]
 
 
@@ -115,11 +115,11 @@ def _kept(report: Report, kept: Mapping[Condition, Condition]) -> Report:
             rows.append(replace(row, condition=kept[condition].label or row.condition))
     for curve in report.curves:
         series = [
-            each if each["mode"] == PEOPLE else {**each, "name": kept[condition].label or each["name"]}
-            for each in curve["series"]
-            if (condition := condition_of({"run_id": run_id, **each})) in kept or each["mode"] == PEOPLE
+            each if each.mode == PEOPLE else replace(each, name=kept[each.condition].label or each.name)
+            for each in curve.series
+            if each.condition in kept or each.mode == PEOPLE
         ]
-        curves += [{**curve, "series": series}] if series else []
+        curves += [replace(curve, series=series)] if series else []
     return replace(report, comparison=rows, curves=curves)
 
 
@@ -134,12 +134,11 @@ def _with_run(store: Store, report: Report, run_id: str, names: Mapping[Conditio
     curves = []
     for curve in theirs.curves:
         series = [
-            {**one, "name": _with_model(names[condition], condition), "other_run": run_id}
-            for one in curve["series"]
-            if (condition := condition_of({"run_id": run_id, **one})) in names
+            replace(each, name=_with_model(names[each.condition], each.condition), other_run=run_id)
+            for each in curve.series
+            if each.condition in names
         ]
-        if series:
-            curves.append({**curve, "series": series})
+        curves += [replace(curve, series=series)] if series else []
     remarks = [Remark(text, [family]) for family, text in of_conditions(store, names).remarks()]
     played = {part for row in added for part in row.model.split("|")}
     models = {name: each for name, each in json.loads(run_row(store, run_id)["models_json"]).items() if name in played}
@@ -188,7 +187,7 @@ def _joined(report: Report, rows: Sequence[Result], theirs: Report, remarks: Seq
         report,
         measures=[*report.measures, *(measure for measure in theirs.measures if measure.key not in known)],
         comparison=[*report.comparison, *rows],
-        curves=_with_curves(report.curves, [curve for curve in theirs.curves if curve["family"] in families]),
+        curves=_with_curves(report.curves, [curve for curve in theirs.curves if curve.family in families]),
         remarks=[*report.remarks, *remarks],
         warnings=[*report.warnings, *told],
     )
@@ -215,24 +214,15 @@ def noted(name: str, model: str) -> str:
     return f"{name} (constructed)" if constructed(model) and "(constructed" not in name else name
 
 
-def _with_curves(curves: Sequence[Row], theirs: Sequence[Row]) -> list[Row]:
+def _with_curves(curves: Sequence[Course], theirs: Sequence[Course]) -> list[Course]:
     """Return curves with the series of the same curve of another run."""
-    found = [
-        {
-            **curve,
-            "end": max([curve["end"], *(each["end"] for each in theirs if _same(each, curve))]),
-            "series": [
-                *curve["series"],
-                *(series for each in theirs if _same(each, curve) for series in each["series"]),
-            ],
-        }
-        for curve in curves
-    ]
-    return [*found, *(each for each in theirs if not any(_same(each, curve) for curve in curves))]
-
-
-def _same(one: Row, other: Row) -> bool:
-    return (one["family"], one["name"]) == (other["family"], other["name"])
+    found = {(each.family, each.name): each for each in curves}
+    for each in theirs:
+        own = found.setdefault((each.family, each.name), each)
+        if own is not each:
+            joined = replace(own, end=max(own.end, each.end), series=[*own.series, *each.series])
+            found[each.family, each.name] = joined
+    return list(found.values())
 
 
 def _which_scenarios(store: Store, run_id: str, people_run: str) -> dict[str, str]:

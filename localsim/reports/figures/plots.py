@@ -13,12 +13,11 @@ from localsim.families import family_of, title_of
 from localsim.models.registry import labelled
 from localsim.reports.compose.beside import noted
 from localsim.reports.figures import draw
+from localsim.reports.figures.curves import Course
 from localsim.reports.report import Ask, of
 from localsim.reports.results import Result
 from localsim.store.conditions import Condition
 from localsim.store.database import Store
-
-Row = dict[str, Any]
 
 
 def figures(
@@ -50,7 +49,7 @@ def figures(
             if any(row.value(key) is not None for row in rows)
         ]
     curves = [] if wanted else data.curves
-    drawn += [(f"{curve['family']}_{curve['name']}_curve", _course(curve)) for curve in curves]
+    drawn += [(f"{curve.family}_{curve.name}_curve", _course(curve)) for curve in curves]
     return draw.save(drawn, folder, forms)
 
 
@@ -103,32 +102,31 @@ def _bars(measure: Measure, rows: list[Result]) -> Any:
     return figure
 
 
-def _course(curve: Row) -> Any:
-    """Draw a curve of `figures.curves`, with one line for each condition."""
+def _course(curve: Course) -> Any:
+    """Draw a curve with one line for each condition."""
     figure, axes = draw.axes()
-    conditions = list(dict.fromkeys(series["name"] for series in curve["series"]))
-    sides = sorted({series["side"] for series in curve["series"] if series["side"]}, reverse=True)
-    for series in curve["series"]:
-        xs, ys = zip(*series["points"], strict=True)
-        mode, side, twin = series["mode"], series["side"], series.get("twin", 0)
-        place = conditions.index(series["name"])
-        line = draw.SIDES[sides.index(side) % len(draw.SIDES)] if side else draw.LINES[mode]
-        style: dict[str, Any] = {"color": draw.colour_of(mode, twin), "linestyle": line}
+    conditions = list(dict.fromkeys(series.name for series in curve.series))
+    sides = sorted({series.side for series in curve.series if series.side}, reverse=True)
+    for series in curve.series:
+        xs, ys = zip(*series.points, strict=True)
+        place = conditions.index(series.name)
+        line = draw.SIDES[sides.index(series.side) % len(draw.SIDES)] if series.side else draw.LINES[series.mode]
+        style: dict[str, Any] = {"color": draw.colour_of(series.mode, series.twin or 0), "linestyle": line}
         # Of lines that coincide, the first one is wider and below: it shows as an edge of the last.
         style |= {"linewidth": 2 + 1.6 * min(3, len(conditions) - 1 - place), "zorder": 2 + 0.1 * place}
-        name = series["name"] if "other_run" in series else noted(series["name"], series["model"])
-        style["label"] = f"{name} {side}".strip()
-        if curve["steps"]:
+        name = series.name if series.other_run else noted(series.name, series.condition.model)
+        style["label"] = f"{name} {series.side}".strip()
+        if curve.steps:
             axes.step(xs, ys, where="post", **style)
         else:
             axes.plot(xs, ys, marker=draw.MARKS[place % len(draw.MARKS)], **style)
-    along = "turns" if curve["axis"] == "turns" else "position in the conversation (0 start, 1 end)"
-    axes.set(xlim=(0, curve["end"]), xlabel=along, ylabel=textwrap.fill(curve["meaning"], 32))
-    if curve["axis"] == "turns":
+    along = "turns" if curve.axis == "turns" else "position in the conversation (0 start, 1 end)"
+    axes.set(xlim=(0, curve.end), xlabel=along, ylabel=textwrap.fill(curve.meaning, 32))
+    if curve.axis == "turns":
         axes.locator_params(axis="x", integer=True)
-    if curve["steps"]:
+    if curve.steps:
         axes.yaxis.set_major_formatter(draw.percent())
-    axes.set_ylim(0, 1 if curve["steps"] else None)
+    axes.set_ylim(0, 1 if curve.steps else None)
     # Above the axes: inside, it would cover lines.
     columns = max(1, min(3, len(conditions)))
     figure.legend(loc="outside upper center", ncols=columns, frameon=False, fontsize="small")

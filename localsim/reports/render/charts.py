@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from localsim.conversation.measures import Kind, Measure
 from localsim.models.registry import labelled
+from localsim.reports.figures.curves import Course
 from localsim.reports.results import Number, Result
 
 NONE = "–"
@@ -138,14 +139,15 @@ WIDTH, HEIGHT, LEFT = 270, 150, 40
 """Size of the drawing area of a curve, and the space for its axis, in pixels."""
 
 
-def curve(found: Mapping[str, Any]) -> dict[str, Any]:
+def curve(found: Course) -> dict[str, Any]:
     """Return a curve with its points as an SVG path: x along its axis, y from 0 to a round number above all points."""
-    top = max(1.0, math.ceil(max(y for series in found["series"] for _, y in series["points"]) * 4) / 4)
+    top = max(1.0, math.ceil(max(y for series in found.series for _, y in series.points) * 4) / 4)
     drawn = []
-    for series in found["series"]:
-        places = [(LEFT + x / found["end"] * WIDTH, HEIGHT * (1 - y / top) + 8) for x, y in series["points"]]
+    for series in found.series:
+        places = [(LEFT + x / found.end * WIDTH, HEIGHT * (1 - y / top) + 8) for x, y in series.points]
         path = f"M{places[0][0]:.1f} {places[0][1]:.1f}"
         for x, y in places[1:]:
-            path += f"H{x:.1f}V{y:.1f}" if found["steps"] else f"L{x:.1f} {y:.1f}"
-        drawn.append({"name": series["mode"], **series, "path": path, "dots": [] if found["steps"] else places})
-    return {**found, "series": drawn, "top": top}
+            path += f"H{x:.1f}V{y:.1f}" if found.steps else f"L{x:.1f} {y:.1f}"
+        more = {"mode": series.mode, "path": path, "dots": [] if found.steps else places}
+        drawn.append({**vars(series), **more})
+    return {**vars(found), "series": drawn, "top": top}

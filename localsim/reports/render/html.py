@@ -28,6 +28,7 @@ from localsim.reports.compose.beside import with_colours
 from localsim.reports.conversation import MarkedTurn, hits_in, marked_turns, marks, playing, remark_on
 from localsim.reports.document import Report, Table
 from localsim.reports.figures import references
+from localsim.reports.figures.curves import Course
 from localsim.reports.measures import INVENTED
 from localsim.reports.render import charts
 from localsim.reports.results import Result, shown
@@ -206,7 +207,7 @@ def _family(name: str, data: Report, heads: Sequence[head.Head]) -> _Part:
             ("s", "Style of the conversations, by mode.", style),
             ("l", "Private facts that came out, by mode.", panels(general("secrets"))),
         ],
-        curves=[charts.curve(each) for each in data.curves if drawn and each["family"] == name and _rises(each)],
+        curves=[charts.curve(each) for each in data.curves if drawn and each.family == name and _rises(each)],
         leaks=foremost(leaks),
         leaks_total=len(leaks),
         examples=[_shown(example, rows) for example in data.talks if example.family == name],
@@ -218,9 +219,9 @@ def _own_meaning(measure: Measure, family: Family) -> str:
     return next((each.meaning for each in family.measures if each.key == measure.key), measure.meaning)
 
 
-def _rises(curve: Row) -> bool:
+def _rises(curve: Course) -> bool:
     """Return True if some point of a curve is not 0."""
-    return any(y for series in curve["series"] for _, y in series["points"])
+    return any(y for series in curve.series for _, y in series.points)
 
 
 # ---- example conversations -----------------------------------------------------------------------------------------
