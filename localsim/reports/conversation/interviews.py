@@ -186,7 +186,7 @@ def interviews(store: Store, run_id: str) -> list[Bank]:
     if not any(family_of(name).asks for name in families_of(store, run_id)):
         return []
     asked = [each for each in subjects(store, run_id) if family_of(each.scenario.family).asks]
-    weights = {(row.episode_id, row.turn): row.options for row in queries.weighed(store, run_id)} if asked else {}
+    weights = queries.weighed(store, run_id) if asked else {}
     banks = _by(asked, lambda each: (str(each.scenario.game.get("bank")), each.model))
     return [_bank(bank, model, own, weights) for (bank, model), own in banks.items()]
 
@@ -300,11 +300,11 @@ def options_of(store: Store, episode: StoredEpisode, key: AnswerKey) -> dict[int
     scenario = episode.scenario
     if not family_of(scenario.family).asks:
         return {}
-    weights = {row.turn: row.options for row in queries.weighed_in(store, episode.episode_id)}
+    weights = queries.weighed(store, episode_id=episode.episode_id)
     found = {}
     for answer in answers_in(scenario, key, episode.transcript):
         turn = answer.turn.index
-        shares = shares_of(answer, weights.get(turn))
+        shares = shares_of(answer, weights.get((episode.episode_id, turn)))
         named = {answer.option(letter): letter for letter in ascii_uppercase[: len(answer.order)]}
         parts = [f"{named.get(option, option)} {share:.0%}" for option, share in shares.items()]
         chosen = [answer.text] if answer.item.options else []

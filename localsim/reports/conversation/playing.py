@@ -20,7 +20,7 @@ from localsim.store.conditions import Condition
 from localsim.store.conditions import in_order as place_of
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
-from localsim.store.queries.reports import Talk
+from localsim.store.queries.reports import Said, Talk
 
 Row = dict[str, Any]
 
@@ -74,8 +74,8 @@ class Example:
     scenario_id: str
     fault: str
     reason: str
-    quotes: tuple[tuple[int, str, str], ...]
-    """Index, speaker and words of the turns that show the fault."""
+    quotes: Sequence[Said]
+    """The turns that show the fault."""
 
 
 @dataclass(frozen=True)
@@ -226,9 +226,8 @@ def chosen_of(talks: Sequence[Talk], cells: Iterable[Cell]) -> list[Talk]:
 
 def _example(store: Store, talk: Talk) -> Example:
     cited = [said for said in queries.words(store, talk.episode_id) if said.turn in talk.turns and said.text]
-    quotes = tuple((said.turn, said.speaker, said.text) for said in cited[:QUOTED])
     named = (talk.model, talk.condition.name, talk.scenario_id, talk.fault, talk.reason)
-    return Example(talk.episode_id, *named, quotes)
+    return Example(talk.episode_id, *named, cited[:QUOTED])
 
 
 # ---- words ---------------------------------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ class Rated:
 
 def rubric_rows(store: Store, run_id: str) -> list[Judged]:
     """Return what judges answered about a run by rubrics."""
-    asked = {(row.evaluator, row.name): row for row in queries.rubric_replies(store, run_id)}
+    replies = queries.rubric_replies(store, run_id)
     people = {(row.rubric, row.judge, row.dimension): row for row in people_and_judges(store, run_id)}
     groups: dict[tuple[str, str], list[queries.RubricScore]] = defaultdict(list)
     for row in queries.rubric_scores(store, run_id):
@@ -89,7 +89,7 @@ def rubric_rows(store: Store, run_id: str) -> list[Judged]:
         _dimension(
             rows,
             [row.value for row in groups.get((evaluator, name + _SPREAD), []) if row.value is not None],
-            asked.get((evaluator, name)),
+            replies.get((evaluator, name), (None, None)),
             people.get((*rubric_of(evaluator), name)),
         )
         for (evaluator, name), rows in groups.items()
@@ -98,7 +98,10 @@ def rubric_rows(store: Store, run_id: str) -> list[Judged]:
 
 
 def _dimension(
-    rows: Sequence[queries.RubricScore], spreads: Sequence[float], asked: queries.Replies | None, people: Rated | None
+    rows: Sequence[queries.RubricScore],
+    spreads: Sequence[float],
+    replies: tuple[int, int] | tuple[None, None],
+    people: Rated | None,
 ) -> Judged:
     (rubric, judge), name = rubric_of(rows[0].evaluator), rows[0].name
     given = [(row, row.value) for row in rows if row.value is not None]
@@ -123,8 +126,8 @@ def _dimension(
         mean_by_mode={called: found.value for called, found in means.items()},
         interval_by_mode={called: [found.low, found.high] for called, found in means.items()},
         talks_by_mode={called: len(talks[each]) for each, called in names.items()},
-        replies=asked.replies if asked else None,
-        unread=asked.unread if asked else None,
+        replies=replies[0],
+        unread=replies[1],
         spread=fmean(spreads) if spreads else None,
         success_auroc=follows.value,
         success_auroc_low=follows.low,

@@ -44,8 +44,7 @@ class Excerpt:
     mode: str
     fault: str
     """Empty if the talk plays."""
-    turns: tuple[tuple[int, str, str], ...]
-    """Index, speaker and words."""
+    turns: Sequence[queries.Said]
 
     @property
     def heading(self) -> str:
@@ -124,7 +123,7 @@ def _excerpt(store: Store, kind: str, talk: queries.Talk) -> Excerpt:
     spoken = [said for said in queries.words(store, talk.episode_id) if said.text and said.speaker]
     shown = [said for said in spoken if said.turn in talk.turns] if not talk.plays else []
     start = max(0, (len(spoken) - LINES) // 2)
-    turns = tuple((said.turn, said.speaker, said.text) for said in (shown or spoken[start:])[:LINES])
+    turns = (shown or spoken[start:])[:LINES]
     return Excerpt(kind, talk.episode_id, talk.scenario_id, talk.condition.name, talk.fault, turns)
 
 

@@ -147,15 +147,9 @@ def _averaged(condition: Condition, episodes: list[Sequence[Point]], end: float)
 
 def _disclosed(store: Store, run_id: str) -> Iterator[Course]:
     """Yield the share of the private facts that their owners have disclosed by a position, for each family."""
-    totals: dict[str, dict[Condition, int]] = defaultdict(dict)
-    for row in queries.private_facts(store, run_id):
-        if row.n:
-            totals[row.family][row.condition] = row.n
-    positions: dict[tuple[str, Condition], list[float]] = defaultdict(list)
-    for told in queries.own_disclosures(store, run_id) if totals else ():
-        positions[told.family, told.condition].append(float(told.position))
-    for family in families.in_order(totals):
-        counts = totals[family]
-        ordered = sorted(counts, key=in_order)
-        series = [Series(each, counts[each], steps(positions[family, each], counts[each])) for each in ordered]
+    totals = queries.private_facts(store, run_id)
+    positions = queries.own_disclosures(store, run_id) if totals else {}
+    for family in families.in_order(dict.fromkeys(name for name, _ in totals)):
+        keys = sorted((key for key in totals if key[0] == family), key=lambda key: in_order(key[1]))
+        series = [Series(key[1], totals[key], steps(positions.get(key, []), totals[key])) for key in keys]
         yield Course(family, *DISCLOSED, steps=True, axis="position", end=1.0, series=series)

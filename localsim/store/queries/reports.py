@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from localsim.conversation.scenario import AnswerKey, LoadedScenario, Scenario
-from localsim.store.conditions import Conditioned
+from localsim.store.conditions import Condition, Conditioned, condition_of
 from localsim.store.database import Store
 from localsim.store.episodes import contents_of
 
@@ -70,8 +70,7 @@ def plays(store: Store, run_id: str) -> list[Talk]:
     )
 
 
-@dataclass(frozen=True)
-class Said:
+class Said(NamedTuple):
     """What was said in a turn."""
 
     turn: int
@@ -200,41 +199,28 @@ def searches(store: Store, run_id: str) -> list[Row]:
     return [{**row, "text": texts.get(row["text"])} for row in rows]
 
 
-@dataclass(frozen=True)
-class PrivateFacts(Conditioned):
-    """The number of private facts that were searched for leaks."""
-
-    family: str
-    n: int | None
-
-
-def private_facts(store: Store, run_id: str) -> list[PrivateFacts]:
-    """The private facts of each family and condition."""
-    return store.select(
-        PrivateFacts,
+def private_facts(store: Store, run_id: str) -> dict[tuple[str, Condition], int]:
+    """Family and condition -> number of private facts that were searched for leaks, if there are any."""
+    rows = store.rows(
         "SELECT run_id, coalesce(family, 'everyday') AS family, mode, model, see, sum(value)::INTEGER AS n "
         "FROM v_scores WHERE run_id = ? "
         "AND newest AND evaluator = 'leakage' AND name = 'private_facts' GROUP BY ALL",
         [run_id],
     )
+    return {(row["family"], condition_of(row)): row["n"] for row in rows if row["n"]}
 
 
-@dataclass(frozen=True)
-class Disclosure(Conditioned):
-    """The disclosure of a fact by its owner."""
-
-    family: str
-    position: float
-
-
-def own_disclosures(store: Store, run_id: str) -> list[Disclosure]:
-    """The disclosures of facts by their owners."""
-    return store.select(
-        Disclosure,
+def own_disclosures(store: Store, run_id: str) -> dict[tuple[str, Condition], list[float]]:
+    """Family and condition -> positions of the disclosures of facts by their owners."""
+    rows = store.rows(
         "SELECT run_id, coalesce(family, 'everyday') AS family, mode, model, see, position FROM v_leaks "
         "WHERE run_id = ? AND kind = 'self'",
         [run_id],
     )
+    found: dict[tuple[str, Condition], list[float]] = {}
+    for row in rows:
+        found.setdefault((row["family"], condition_of(row)), []).append(row["position"])
+    return found
 
 
 def paired_scores(store: Store, run_id: str) -> list[Row]:
@@ -294,26 +280,16 @@ def rubric_scores(store: Store, run_id: str) -> list[RubricScore]:
     )
 
 
-@dataclass(frozen=True)
-class Replies:
-    """The replies to one dimension of a rubric, and those of them that could not be read."""
-
-    evaluator: str
-    name: str
-    replies: int
-    unread: int
-
-
-def rubric_replies(store: Store, run_id: str) -> list[Replies]:
-    """The replies to the newest version of each rubric."""
-    return store.select(
-        Replies,
+def rubric_replies(store: Store, run_id: str) -> dict[tuple[str, str], tuple[int, int]]:
+    """Evaluator and dimension -> replies to the newest version of its rubric, and how many cannot be read."""
+    rows = store.rows(
         "SELECT evaluator, name, count(*) AS replies, count(malformed) AS unread FROM (SELECT evaluator, name, "
         "malformed FROM v_judgements WHERE run_id = ? AND (starts_with(evaluator, 'judge.') OR "
         "starts_with(evaluator, 'rubric.')) "
-        "QUALIFY version::INTEGER = max(version::INTEGER) OVER (PARTITION BY evaluator)) GROUP BY ALL ORDER BY ALL",
+        "QUALIFY version::INTEGER = max(version::INTEGER) OVER (PARTITION BY evaluator)) GROUP BY ALL",
         [run_id],
     )
+    return {(row["evaluator"], row["name"]): (row["replies"], row["unread"]) for row in rows}
 
 
 def choices(store: Store, runs: Sequence[str]) -> list[Row]:
