@@ -189,7 +189,10 @@ def json_text(
     sort_keys: bool = False,
     default: Callable[[Any], Any] | None = None,
 ) -> str:
-    """Return JSON with characters as they are; of a dataclass its fields, of a number that is not finite null."""
+    """Return JSON with characters as they are; a number that is not finite becomes null.
+
+    Of a dataclass it has what `as_json` returns, or the fields.
+    """
     try:
         return _dumps(value, indent, sort_keys, default)
     except ValueError:  # circular values fail again below
@@ -204,6 +207,8 @@ def _dumps(value: Any, indent: int | None, sort_keys: bool, default: Callable[[A
 
 
 def _fields(value: Any) -> dict[str, Any]:
+    if hasattr(value, "as_json"):
+        return dict(value.as_json())
     return {field.name: getattr(value, field.name) for field in fields(value)}
 
 

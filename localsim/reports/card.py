@@ -193,7 +193,7 @@ def _agent_type(identity: Row) -> str:
 
 def _social_norms(data: Report) -> str:
     """Return the instruments that scored the dimension `social_rules`."""
-    judged = [f"judge {judge['judge']}" for judge in data.judges]
+    judged = [f"judge {judge.judge}" for judge in data.judges]
     if data.annotations["dimensions"]:
         judged.append("raters")
     return f"dimension social rules, by {', '.join(judged)}" if judged else "not measured"

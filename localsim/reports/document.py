@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from localsim.conversation.measures import Measure
 from localsim.reports.conversation.playing import SILENT, Playing
 from localsim.reports.measures import as_json
 from localsim.reports.results import Number, Result
+from localsim.reports.validity.correction import Correction
 from localsim.reports.validity.findings import UNKNOWN, Headline
+from localsim.reports.validity.instruments import Error
+from localsim.reports.validity.judges import Rate, Reliability
 from localsim.reports.validity.remarks import Remark
+from localsim.reports.validity.thresholds import Thresholds
 from localsim.reports.validity.typical import Example
+from localsim.store.queries.reports import Leak
 
 if TYPE_CHECKING:  # these make tables
     from localsim.reports.conversation.choices import Choices
     from localsim.reports.conversation.interviews import Bank
     from localsim.reports.conversation.rubrics import Judged
     from localsim.reports.figures.curves import Course
-from localsim.reports.figures.references import Reached
+    from localsim.reports.figures.references import Reached
+    from localsim.reports.validity.robustness import Robustness
 
 Row = dict[str, Any]
 
@@ -44,25 +50,25 @@ class Report:
     comparison: Sequence[Result] = ()
     """A row for each family and condition, those of other runs last."""
     curves: Sequence[Course] = ()
-    leaks: Sequence[Row] = ()
+    leaks: Sequence[Leak] = ()
     """First disclosures."""
-    thresholds: Sequence[Row] = ()
+    thresholds: Sequence[Thresholds] = ()
     """The sets of thresholds with which leaks were found; the first is that of the last search."""
     warnings: Sequence[str] = ()
     remarks: Sequence[Remark] = ()
     """The warnings with the families or models that they are about."""
-    judges: Sequence[Row] = ()
-    naturalness: Sequence[Row] = ()
+    judges: Sequence[Reliability] = ()
+    naturalness: Sequence[Rate] = ()
     annotations: Row = field(default_factory=lambda: {"raters": []})
     interviews: Sequence[Bank] = ()
     rubrics: Sequence[Judged] = ()
     choices: Sequence[Choices] = ()
     parser_accuracy: Row | None = None
-    instruments: Sequence[Row] = ()
+    instruments: Sequence[Error] = ()
     leak_sources: Sequence[str] = ()
     leak_judges: Sequence[Row] = ()
-    corrections: Sequence[Row] = ()
-    robustness: Row | None = None
+    corrections: Sequence[Correction] = ()
+    robustness: Robustness | None = None
     """What the variants of the prompts change; None if the run has none."""
     headline: Headline = UNKNOWN
     people: Sequence[Row] = ()
@@ -77,22 +83,26 @@ class Report:
 
     def as_json(self) -> Row:
         """Return the object that `report --json` prints."""
-        values: Row = {**vars(self), "playing": self.playing.as_json(), "headline": self.headline.as_json()}
-        values |= {"measures": list(map(as_json, self.measures))}
-        values |= {"comparison": [row.as_json(self.measures) for row in self.comparison]}
-        lists = ("curves", "remarks", "interviews", "references")
-        values |= {name: [each.as_json() for each in values[name]] for name in lists}
-        values |= {name: list(map(asdict, values[name])) for name in ("rubrics", "choices")}
-        values.pop("talks")
+        values = {name: _as_json(value) for name, value in vars(self).items() if name != "talks"}
+        values["measures"] = list(map(as_json, self.measures))
+        values["comparison"] = [row.as_json(self.measures) for row in self.comparison]
         found: Row = {}
         for name, value in values.items():
-            if name == "aloud" and self.aloud is not None:
-                found[name] = vars(self.aloud)
-            elif value or name not in ("people", "aloud", "card"):
+            if value or name not in ("people", "aloud", "card"):
                 found[name] = value
             if name == "thresholds":
-                found["detector"] = self.thresholds[0]["accuracy"] if self.thresholds else None
+                found["detector"] = self.thresholds[0].accuracy if self.thresholds else None
         return found
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return list(map(_as_json, value))
+    if isinstance(value, Result | Measure):
+        return value
+    if hasattr(value, "as_json"):
+        return value.as_json()
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
 @dataclass(frozen=True)

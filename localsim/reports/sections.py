@@ -13,8 +13,8 @@ from localsim.models.registry import labelled
 from localsim.reports.conversation import choices, interviews, rubrics
 from localsim.reports.document import Cell, Column, Count, Report, Section, Table, Term
 from localsim.reports.figures import references
-from localsim.reports.results import Result, shown
-from localsim.reports.validity import correction, head, instruments, judges, robustness
+from localsim.reports.results import Number, Result, shown
+from localsim.reports.validity import correction, head, judges, robustness
 
 Row = dict[str, Any]
 
@@ -100,17 +100,11 @@ def errors(data: Report) -> Iterator[Section]:
     if data.instruments and any(row.completed for row in data.comparison):
         heads = ["instrument", "question", "labels by", "raters", "their agreement", "right", "n"]
         rows = [
-            [
-                row["instrument"],
-                f"{row['error']}: {row['meaning']}",
-                *(row[key] for key in ("labelled_by", "raters", "agreement")),
-                instruments.text_of(row),
-                str(row["n"] or instruments.NOT_RECORDED),
-            ]
-            for row in data.instruments
+            [each.instrument, f"{each.error}: {each.meaning}", *vars(each.labels).values(), each.share, each.n]
+            for each in data.instruments
         ]
         tables = [Table(_LABELLED, heads, rows, words=5), *_corrected(data.corrections)]
-        rest = [row for row in data.corrections if row["corrected"] is None]
+        rest = [row for row in data.corrections if row.corrected.value is None]
         lines = [*data.leak_sources, *leak_judges.sentences(data.leak_judges)]
         lines += correction.sentences(rest, data.run["run_id"])
         yield Section("Errors of the instruments", tables, lines)
@@ -123,15 +117,10 @@ _LABELLED = (
 )
 
 
-def _corrected(rows: Sequence[Row]) -> Iterator[Table]:
+def _corrected(rows: Sequence[correction.Correction]) -> Iterator[Table]:
     """Yield the table of leak rates corrected for the errors of their instrument, if there are any."""
     lines = [
-        [
-            *(row[key] for key in ("mode", "family", "heading")),
-            correction.labels_text(row),
-            *(correction.text_of(row, name) for name in ("naive", "corrected")),
-        ]
-        for row in rows
+        [row.mode, row.family, row.heading, row.labels, row.naive, _or(row.corrected, "not corrected")] for row in rows
     ]
     title = (
         "Shares of all private facts, as the instrument finds them and corrected by labelled episodes (arXiv "
@@ -141,9 +130,13 @@ def _corrected(rows: Sequence[Row]) -> Iterator[Table]:
         yield Table(title, ["mode", "family", "rate", "labels", "instrument", "corrected"], lines, words=4)
 
 
+def _or(number: Number, words: str) -> Cell:
+    return words if number.value is None else number
+
+
 def opinions(data: Report) -> Iterator[Section]:
     """Yield the section on what judges and raters said; none if nobody was asked."""
     raters = agreement.sentences(data.annotations) if data.annotations["raters"] else []
-    told = [*map(judges.goals, data.judges), *(f"{judges.sentence(rate)}." for rate in data.naturalness), *raters]
+    told = [*map(str, data.judges), *(f"{judges.sentence(rate)}." for rate in data.naturalness), *raters]
     if told:
         yield Section("What judges and raters said", [], told)

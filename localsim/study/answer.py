@@ -104,9 +104,9 @@ def _of_family(title: str, causes: Mapping[str, Finding], about: Row) -> Iterato
 def _naturalness(model: Row) -> Iterator[str]:
     """Yield the choices of the judge where both orders agree often enough, then those of people."""
     for rate in model["naturalness"]:
-        if not rate["warning"]:
+        if not rate.warning:
             yield f"{rate_sentence(rate)}."
-    for warning in dict.fromkeys(rate["warning"] for rate in model["naturalness"] if rate["warning"]):
-        pairs = [f"{rate['first']} and {rate['second']}" for rate in model["naturalness"] if rate["warning"] == warning]
+    for warning in dict.fromkeys(rate.warning for rate in model["naturalness"] if rate.warning):
+        pairs = [f"{rate.first} and {rate.second}" for rate in model["naturalness"] if rate.warning == warning]
         yield f"Of {', '.join(pairs)}, the judge {model['judge']} {warning}."
     yield from model["people"]

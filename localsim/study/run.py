@@ -63,6 +63,10 @@ def run_study(
     return data
 
 
+def _plain(value: Any) -> Any:
+    return value.as_json() if hasattr(value, "as_json") else str(value)
+
+
 def _check(session: Session, teacher: Teacher) -> None:
     """Raise the errors of a study before its first episode, and not after hours of simulation."""
     for model in session.study.models:
@@ -130,5 +134,5 @@ def _write(session: Session, data: Row, played: Sequence[Played]) -> None:
         if find_spec("matplotlib"):
             paper.figures(store, conditions, folder / f"figures{end}")
     (folder / "study.md").write_text(as_markdown(data, beside), encoding="utf-8")
-    (folder / "study.json").write_text(json.dumps(data, indent=1, default=str) + "\n", encoding="utf-8")
+    (folder / "study.json").write_text(json.dumps(data, indent=1, default=_plain) + "\n", encoding="utf-8")
     session.say(f"wrote {folder / 'study.md'}, {folder / 'report.html'}")

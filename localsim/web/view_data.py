@@ -28,7 +28,7 @@ from localsim.reports.document import Table
 from localsim.reports.figures import references
 from localsim.reports.measures import heading_of
 from localsim.reports.validity import head
-from localsim.reports.validity.thresholds import labels_of, sentences, thresholds
+from localsim.reports.validity.thresholds import sentences, thresholds
 from localsim.runs import telling
 from localsim.store.conditions import by_number
 from localsim.store.database import Store
@@ -326,9 +326,9 @@ def _instrument(store: Store, marked: MarkedEpisode) -> Instrument:
     if not marked.scored_for_leaks or family_of(marked.episode.scenario.family).terms_disclose:
         return Instrument()
     used = thresholds(store, marked.episode.run_id)
-    if not used or any(labels_of(row) is not None for row in used):
+    if not used or not all(each.built_in for each in used):
         return Instrument(found_with=sentences(used))
-    accuracy = used[0]["accuracy"]
+    accuracy = used[0].accuracy
     return Instrument(tenths(accuracy), accuracy.get("pairs"))
 
 

@@ -138,9 +138,9 @@ def _rows(store: Store, run_id: str, scores: Sequence[Row]) -> Report:
     )
 
 
-def foremost(leaks: Iterable[Row]) -> list[Row]:
+def foremost(leaks: Iterable[queries.Leak]) -> list[queries.Leak]:
     """Return the leaks to quote, at most QUOTED: omniscient ones first, then early ones, then the most probable."""
-    ordered = sorted(leaks, key=lambda leak: (leak["kind"] != "omniscient", not leak["early"], -leak["probability"]))
+    ordered = sorted(leaks, key=lambda leak: (leak.kind != "omniscient", not leak.early, -leak.probability))
     return ordered[:QUOTED]
 
 
@@ -217,6 +217,6 @@ def _run_json(run: Row, store: Store, run_id: str) -> Row:
         "versions": json.loads(run["versions_json"]),
         "plan": json.loads(run["plan_json"]),
         "scenarios": queries.scenario_paths(store, run_id),
-        "tokens_generated": int(tokens["generated"]),
-        "tokens_evaluated": int(tokens["evaluated"]),
+        "tokens_generated": tokens.generated,
+        "tokens_evaluated": tokens.evaluated,
     }

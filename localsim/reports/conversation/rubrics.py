@@ -14,7 +14,7 @@ from typing import Any
 from localsim import stats
 from localsim.annotation.measures import alpha, correlation
 from localsim.reports.document import Table
-from localsim.reports.validity.judges import follows_outcome
+from localsim.reports.validity.judges import Goal, follows_outcome
 from localsim.scenarios.rubrics import SOTOPIA, rubric_files, shipped_rubric
 from localsim.stats import Bounds, Estimate
 from localsim.store.conditions import Condition, in_order, names_of
@@ -112,10 +112,12 @@ def _dimension(
         by_condition[row.condition][row.scenario_id].append(value)
         talks[row.condition].add(row.episode_id)
         by_episode[row.episode_id].append(value)
-    first = {row.episode_id: row for row, _ in reversed(given) if row.success is not None}
-    follows, pairs = follows_outcome(
-        [{**vars(first[episode]), "goal": fmean(own)} for episode, own in by_episode.items() if episode in first]
-    )
+    first = {row.episode_id: row for row, _ in reversed(given)}
+    follows, pairs = follows_outcome([
+        Goal(row.family, row.scenario_id, row.condition, fmean(own), row.success)
+        for episode, own in by_episode.items()
+        if (row := first[episode]).success is not None
+    ])  # fmt: skip
     names = names_of(sorted(by_condition, key=in_order))
     means = {called: stats.clustered(by_condition[each], _bounds(rubric, name)) for each, called in names.items()}
     return Judged(

@@ -38,6 +38,7 @@ from localsim.runs import words
 from localsim.runs.plan import command_of
 from localsim.runs.telling import of_people
 from localsim.store.episodes import StoredEpisode
+from localsim.store.queries.reports import Leak
 
 Row = dict[str, Any]
 _short = partial(labelled, whole=False)
@@ -159,7 +160,7 @@ class _Part:
     figures: Sequence[tuple[str, str, Sequence[charts.Panel]]]
     """Prefix of ids, caption and charts of each figure."""
     curves: Sequence[Row]
-    leaks: Sequence[Row]
+    leaks: Sequence[Leak]
     leaks_total: int
     examples: Sequence[_Shown]
 
@@ -172,7 +173,7 @@ class _Part:
 def _family(name: str, data: Report, heads: Sequence[head.Head]) -> _Part:
     family, rows = family_of(name), [row for row in data.comparison if row.family == name]
     models = {row.model for row in rows}
-    leaks = [leak for leak in data.leaks if leak["family"] == name]
+    leaks = [leak for leak in data.leaks if leak.family == name]
     told = {each.about.key for each in data.headline.families if each.family == name}
     terms = [replace(each, meaning=_own_meaning(each, family)) for each in shown(data.measures, rows)]
     referred = {each.key for each in terms if references.beside(data.references, each, rows)}

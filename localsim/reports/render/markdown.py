@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from localsim.conversation.grants import condition_name
 from localsim.reports import sections
@@ -12,8 +11,7 @@ from localsim.reports.card import sections as card_sections
 from localsim.reports.compose.alone import foremost
 from localsim.reports.document import Report, Section, Table
 from localsim.reports.validity import head
-
-Row = dict[str, Any]
+from localsim.store.queries.reports import Leak
 
 
 def as_markdown(data: Report) -> str:
@@ -42,13 +40,13 @@ def as_markdown(data: Report) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _leaks(leaks: Sequence[Row]) -> list[str]:
+def _leaks(leaks: Sequence[Leak]) -> list[str]:
     lines = ["| mode | fact | by | words | turn | |", "|---|---|---|---|---|---|"]
     quoted = foremost(leaks)
     for leak in quoted:
-        note = "had not been told" if leak["kind"] == "omniscient" else "too early" if leak["early"] else ""
-        condition = condition_name(leak["mode"], leak.get("see"))
-        cells = [condition, leak["fact"], leak["speaker"], leak["text"], str(leak["turn"]), note]
+        note = "had not been told" if leak.kind == "omniscient" else "too early" if leak.early else ""
+        condition = condition_name(leak.mode, leak.see)
+        cells = [condition, leak.fact, leak.speaker, leak.text, str(leak.turn), note]
         lines.append("| " + " | ".join(map(_plain, cells)) + " |")
     return [*lines, "", f"{len(quoted)} of {len(leaks)} first disclosures."]
 

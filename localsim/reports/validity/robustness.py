@@ -7,9 +7,11 @@ something about the wording, so the report does not state it as its answer.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from localsim.conversation.measures import Measure
 from localsim.conversation.wording.variants import variant_of
 from localsim.families.base import SUCCESS
 from localsim.reports.comparison import Unit, differences_of, pairs_of, values_of
@@ -21,40 +23,116 @@ from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 from localsim.store.queries.runs import run_row
 
-Row = dict[str, Any]
 Values = dict[Condition, dict[Unit, float]]
 
 FACTORS = ("scenario", "variant", "both", "seed", "rest")
 """Sources of variance; `both` is what a variant does in one scenario and not in another."""
 
 
-def robustness(store: Store, run_id: str) -> Row | None:
-    """Return variants, contrasts and shares of variance of a run; None if it has one variant."""
+@dataclass(frozen=True)
+class Compared:
+    """A difference between two modes in one measure, over all variants and in each."""
+
+    family: str
+    measure: Measure
+    foremost: bool
+    """True for success and the primary outcome."""
+    contrast: str
+    model: str
+    estimate: float
+    by_variant: Mapping[int, float]
+
+    @property
+    def holds(self) -> int:
+        """The number of variants in which it has its sign."""
+        return sum(_sign(each) == _sign(self.estimate) for each in self.by_variant.values())
+
+    @property
+    def withheld(self) -> bool:
+        """True if it is above 0 in one variant and below it in another."""
+        return {1, -1} <= set(map(_sign, self.by_variant.values()))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return a row of `robustness.contrasts` in `report --json`."""
+        return {
+            **_named(self.family, self.measure, self.foremost),
+            "contrast": self.contrast,
+            "model": self.model,
+            "estimate": self.estimate,
+            "by_variant": [{"variant": number, "estimate": each} for number, each in self.by_variant.items()],
+            "cells": len(self.by_variant),
+            "holds": self.holds,
+            "withheld": self.withheld,
+        }
+
+
+@dataclass(frozen=True)
+class Shares:
+    """The shares of the variance of a measure within a mode and model, by their source."""
+
+    family: str
+    measure: Measure
+    foremost: bool
+    parts: Mapping[str, float | None]
+    """Source (of FACTORS) -> share; None if it cannot be separated."""
+    units: int
+    left_out: int
+    """Units that lack a value in a variant."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return a row of `robustness.shares` in `report --json`."""
+        counts = {"units": self.units, "units_left_out": self.left_out}
+        return {**_named(self.family, self.measure, self.foremost), **self.parts, **counts}
+
+
+def _named(family: str, measure: Measure, foremost: bool) -> dict[str, Any]:
+    named = {"family": family, "measure": measure.key, "heading": measure.heading, "kind": measure.kind}
+    return {**named, "foremost": foremost}
+
+
+@dataclass(frozen=True)
+class Robustness:
+    """What the variants of the prompts change."""
+
+    variants: Sequence[int]
+    contrasts: Sequence[Compared]
+    shares: Sequence[Shares]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the object `robustness` of `report --json`."""
+        return {
+            "variants": list(map(_described, self.variants)),
+            "contrasts": [each.as_json() for each in self.contrasts],
+            "shares": [each.as_json() for each in self.shares],
+        }
+
+
+def robustness(store: Store, run_id: str) -> Robustness | None:
+    """Return what the variants of a run change; None if it has one variant."""
     variants = queries.variants(store, run_id)
     if len(variants) < 2:
         return None
-    foremost = {SUCCESS.key, primary_of(run_row(store, run_id)["plan_json"])[0]}
-    contrasts: list[Row] = []
-    shares: list[Row] = []
+    keys = {SUCCESS.key, primary_of(run_row(store, run_id)["plan_json"])[0]}
+    contrasts: list[Compared] = []
+    shares: list[Shares] = []
     for family, measure, by_condition in values_of(store, [run_id]):
-        named: Row = {"family": family, "measure": measure.key, "heading": measure.heading, "kind": measure.kind}
-        named |= {"foremost": measure.key in foremost}
-        contrasts += [{**named, **row} for row in _contrasts(by_condition, variants)]
-        share = _shares(by_condition.values(), variants)
-        shares += [{**named, **share}] if share else []
-    return {"variants": [_described(number) for number in variants], "contrasts": contrasts, "shares": shares}
+        foremost = measure.key in keys
+        contrasts += _contrasts(family, measure, foremost, by_condition, variants)
+        if found := _shares(by_condition.values(), variants):
+            shares.append(Shares(family, measure, foremost, *found))
+    return Robustness(variants, contrasts, shares)
 
 
-def sign_turns(row: Row | None, family: str, measure: str, contrast: str) -> bool:
+def sign_turns(found: Robustness | None, family: str, measure: str, contrast: str) -> bool:
     """Return True if a difference must be withheld: in one variant it is above 0, in another below."""
-    return row is not None and any(
-        one["withheld"]
-        for one in row["contrasts"]
-        if (one["family"], one["measure"], one["contrast"]) == (family, measure, contrast)
+    return found is not None and any(
+        each.withheld
+        for each in found.contrasts
+        if (each.family, each.measure.key, each.contrast) == (family, measure, contrast)
     )
 
 
-def _described(number: int) -> Row:
+def _described(number: int) -> dict[str, Any]:
     variant = variant_of(number)
     return {
         "variant": number,
@@ -66,8 +144,10 @@ def _described(number: int) -> Row:
     }
 
 
-def _contrasts(by_condition: Values, variants: list[int]) -> Iterator[Row]:
-    """Yield the estimate of each contrast over all variants and in each, and the number that have its sign."""
+def _contrasts(
+    family: str, measure: Measure, foremost: bool, by_condition: Values, variants: list[int]
+) -> Iterator[Compared]:
+    """Yield the estimate of each contrast over all variants and in each."""
     for one, other in pairs_of(by_condition):
         contrast = next((name for name, modes in CONTRASTS.items() if modes == (one.name, other.name)), None)
         estimate = _estimate(by_condition[one], by_condition[other])
@@ -78,16 +158,8 @@ def _contrasts(by_condition: Values, variants: list[int]) -> Iterator[Row]:
             for number in variants
             if (found := _estimate(*(_within(by_condition[each], number) for each in (one, other)))) is not None
         }
-        signs = {number: _sign(found) for number, found in cells.items()}
-        yield {
-            "contrast": contrast,
-            "model": other.model if one.model == other.model else f"{one.model}, {other.model}",
-            "estimate": estimate,
-            "by_variant": [{"variant": number, "estimate": found} for number, found in cells.items()],
-            "cells": len(cells),
-            "holds": sum(sign == _sign(estimate) for sign in signs.values()),
-            "withheld": {1, -1} <= set(signs.values()),
-        }
+        model = other.model if one.model == other.model else f"{one.model}, {other.model}"
+        yield Compared(family, measure, foremost, contrast, model, estimate, cells)
 
 
 def _within(values: Mapping[Unit, float], variant: int) -> dict[Unit, float]:
@@ -105,8 +177,10 @@ def _sign(value: float) -> int:
     return (value > 0) - (value < 0)
 
 
-def _shares(conditions: Iterable[Mapping[Unit, float]], variants: list[int]) -> Row | None:
-    """Return the shares of variance within a mode and model; None if nothing varies.
+def _shares(
+    conditions: Iterable[Mapping[Unit, float]], variants: list[int]
+) -> tuple[dict[str, float | None], int, int] | None:
+    """Return the shares of variance within a mode and model, the units and those left out; None if nothing varies.
 
     Seeds that lack a value in a variant are left out, because a mean over other scenarios is no effect of the wording.
     """
@@ -125,7 +199,7 @@ def _shares(conditions: Iterable[Mapping[Unit, float]], variants: list[int]) -> 
     shares = {
         factor: None if part is None else round(part / total, 4) for factor, part in zip(FACTORS, parts, strict=True)
     }
-    return {**shares, "units": used, "units_left_out": missing}
+    return shares, used, missing
 
 
 def _blocks(values: Mapping[Unit, float], variants: list[int]) -> tuple[dict[str, Block], int]:
@@ -143,49 +217,48 @@ def _blocks(values: Mapping[Unit, float], variants: list[int]) -> tuple[dict[str
 # ---- for people ----------------------------------------------------------------------------------------------------
 
 
-def sentences(row: Row) -> list[str]:
+def sentences(found: Robustness) -> list[str]:
     """Return what a reader must know about the two tables."""
-    withheld = [one for one in row["contrasts"] if one["withheld"]]
-    found = [
-        f"Everything was simulated in {len(row['variants'])} variants: wording, line breaks, temperature and penalties "
-        f"differ, the task and the seeds do not. In {len(withheld)} of {len(row['contrasts'])} differences between "
+    withheld = [each for each in found.contrasts if each.withheld]
+    told = [
+        f"Everything was simulated in {len(found.variants)} variants: wording, line breaks, temperature and penalties "
+        f"differ, the task and the seeds do not. In {len(withheld)} of {len(found.contrasts)} differences between "
         "modes the sign depends on the variant."
     ]
-    for one in withheld:
-        if one["foremost"]:
-            found.append(
-                f"{one['family']}, {one['heading']}, {one['contrast']}: no difference is stated, because its sign "
-                f"holds in {one['holds']} of {one['cells']} variants only."
-            )
-    if any(one["seed"] is None for one in row["shares"]):
-        found.append(
+    told += [
+        f"{each.family}, {each.measure.heading}, {each.contrast}: no difference is stated, because its sign "
+        f"holds in {each.holds} of {len(each.by_variant)} variants only."
+        for each in withheld
+        if each.foremost
+    ]
+    if any(each.parts["seed"] is None for each in found.shares):
+        told.append(
             "There is one seed for each scenario, so scenario contains seed, and rest contains what a variant does in "
             "single scenarios; -n 2 or more separates them."
         )
-    return found
+    return told
 
 
-def contrast_table(row: Row) -> Table:
+def contrast_table(found: Robustness) -> Table:
     """Return the differences between modes in the foremost measures with their range over the variants."""
     heads = ["family", "measure", "difference", "all variants", "lowest", "highest", "sign holds in", "verdict"]
     lines = []
-    for one in row["contrasts"]:
-        if one["foremost"]:
-            each = [cell["estimate"] for cell in one["by_variant"]]
-            numbers = [_number(value, one["kind"]) for value in (one["estimate"], min(each), max(each))]
-            verdict = "withheld" if one["withheld"] else "kept"
-            named = [one["family"], one["heading"], one["contrast"]]
-            lines.append([*named, *numbers, f"{one['holds']} of {one['cells']}", verdict])
+    for each in found.contrasts:
+        if each.foremost:
+            values = each.by_variant.values()
+            numbers = [_number(value, each.measure.kind) for value in (each.estimate, min(values), max(values))]
+            holds, verdict = f"{each.holds} of {len(values)}", "withheld" if each.withheld else "kept"
+            lines.append([each.family, each.measure.heading, each.contrast, *numbers, holds, verdict])
     title = "Differences between modes over all variants, and the lowest and highest of a single one"
     return Table(title, heads, lines, words=3)
 
 
-def share_table(row: Row) -> Table:
+def share_table(found: Robustness) -> Table:
     """Return the shares of variance within a mode."""
     heads = ["family", "measure", "scenario", "variant", "scenario x variant", "seed", "rest"]
     lines = [
-        [one["family"], one["heading"], *("-" if one[factor] is None else f"{one[factor]:.0%}" for factor in FACTORS)]
-        for one in row["shares"]
+        [each.family, each.measure.heading, *("-" if part is None else f"{part:.0%}" for part in each.parts.values())]
+        for each in found.shares
     ]
     return Table("Shares of the variance within a mode, by source", heads, lines, words=2)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from localsim.conversation.scenario import AnswerKey, LoadedScenario, Scenario
@@ -116,9 +116,18 @@ def answers(store: Store, run_id: str) -> dict[str, str]:
     return {row["episode_id"]: row["answer_json"] for row in rows}
 
 
-def tokens(store: Store, run_id: str) -> Row:
+@dataclass(frozen=True)
+class Tokens:
+    """The tokens of a run."""
+
+    generated: int
+    evaluated: int
+
+
+def tokens(store: Store, run_id: str) -> Tokens:
     """Tokens generated and evaluated."""
-    return store.rows(
+    return store.select(
+        Tokens,
         "SELECT coalesce(sum(generated_tokens), 0)::BIGINT AS generated, "
         "coalesce(sum(evaluated_tokens), 0)::BIGINT AS evaluated FROM v_generations WHERE run_id = ?",
         [run_id],
@@ -171,9 +180,36 @@ def with_secrets(store: Store, run_id: str) -> set[str]:
     return {row["scenario_hash"] for row in rows}
 
 
-def leaks(store: Store, run_id: str) -> list[Row]:
+@dataclass(frozen=True)
+class Leak:
+    """The first disclosure of a private fact."""
+
+    episode_id: str
+    family: str
+    scenario_id: str
+    mode: str
+    see: str | None
+    model: str
+    fact_id: str
+    fact: str
+    owner: str
+    speaker: str
+    turn: int
+    position: float
+    """From 0, the start of the conversation, to 1, its end."""
+    kind: str
+    early: bool
+    probability: float
+    similarity: float | None
+    evidence: str
+    text: str
+    """What was said in the turn."""
+
+
+def leaks(store: Store, run_id: str) -> list[Leak]:
     """The first disclosure of each private fact, with the text of its turn."""
-    return store.rows(
+    return store.select(
+        Leak,
         "SELECT l.episode_id, coalesce(l.family, 'everyday') AS family, l.scenario_id, l.mode, l.see, l.model, "
         "l.fact_id, l.fact, l.owner, l.speaker, l.turn, l.position, l.kind, l.early, l.probability, l.similarity, "
         "l.evidence, t.text FROM v_leaks l JOIN turns t ON t.episode_id = l.episode_id AND t.turn = l.turn "
@@ -182,11 +218,22 @@ def leaks(store: Store, run_id: str) -> list[Row]:
     )
 
 
-def searches(store: Store, run_id: str) -> list[Row]:
-    """The searches for leaks whose findings count: version, weights, text (of their file; NULL if it is not stored),
-    family, episodes; those of most episodes first.
-    """
-    rows = store.rows(
+@dataclass(frozen=True)
+class Search:
+    """The episodes of a family that were searched for leaks with one set of thresholds."""
+
+    version: str
+    weights: str
+    text: str | None
+    """The file of thresholds; None if it is not stored."""
+    family: str
+    episodes: int
+
+
+def searches(store: Store, run_id: str) -> list[Search]:
+    """The searches for leaks whose findings count; those of most episodes first."""
+    found = store.select(
+        Search,
         "SELECT s.version, coalesce(q.weights, 'built-in') AS weights, q.weights_hash AS text, "
         "coalesce(s.family, 'everyday') AS family, count(*) AS episodes "
         "FROM (SELECT DISTINCT episode_id, version, family FROM v_scores "
@@ -195,8 +242,8 @@ def searches(store: Store, run_id: str) -> list[Row]:
         "ORDER BY episodes DESC, s.version, family",
         [run_id],
     )
-    texts = contents_of(store, list({row["text"] for row in rows if row["text"]}))
-    return [{**row, "text": texts.get(row["text"])} for row in rows]
+    texts = contents_of(store, list({each.text for each in found if each.text}))
+    return [replace(each, text=texts.get(each.text or "")) for each in found]
 
 
 def private_facts(store: Store, run_id: str) -> dict[tuple[str, Condition], int]:
@@ -233,14 +280,25 @@ def paired_scores(store: Store, run_id: str) -> list[Row]:
     )
 
 
-def judge_goals(store: Store, run_id: str) -> list[Row]:
-    """For each judge and episode: evaluator, family, scenario_id, run_id, mode, model, see, episode_id, goal, overall,
-    spread, success.
-    """
-    return store.rows(
+@dataclass(frozen=True)
+class Goals(Conditioned):
+    """What a judge said of the goals of one episode: means over its agents."""
+
+    evaluator: str
+    family: str
+    scenario_id: str
+    episode_id: str
+    goal: float | None
+    spread: float | None
+    success: float | None
+
+
+def judge_goals(store: Store, run_id: str) -> list[Goals]:
+    """The goals of each judge and episode."""
+    return store.select(
+        Goals,
         "SELECT j.evaluator, coalesce(j.family, 'everyday') AS family, j.scenario_id, j.run_id, j.mode, j.model, "
         "j.see, j.episode_id, avg(j.value) FILTER (j.name = 'goal') AS goal, "
-        "avg(j.value) FILTER (j.name = 'overall') AS overall, "
         "avg(j.value) FILTER (suffix(j.name, '_spread')) AS spread, any_value(o.value) AS success "
         "FROM v_scores j LEFT JOIN (SELECT episode_id, value FROM v_scores WHERE run_id = $run "
         "AND name = 'success' AND newest) o ON o.episode_id = j.episode_id "
@@ -292,13 +350,27 @@ def rubric_replies(store: Store, run_id: str) -> dict[tuple[str, str], tuple[int
     return {(row["evaluator"], row["name"]): (row["replies"], row["unread"]) for row in rows}
 
 
-def choices(store: Store, runs: Sequence[str]) -> list[Row]:
-    """The choices of naturalness judges in pairs with an episode of these runs.
+@dataclass(frozen=True)
+class Choice(Conditioned):
+    """A choice of a judge of naturalness between two episodes; `other_...` are of the one that the score names."""
 
-    Columns: evaluator, episode_id, scenario_id, run_id, mode, model, see, name (of the score), value; and other_id,
-    other_run, other_mode, other_model, other_see of the other episode, if the score names it.
-    """
-    return store.rows(
+    evaluator: str
+    episode_id: str
+    scenario_id: str
+    name: str
+    """Of the score."""
+    value: float
+    other_id: str | None
+    other_run: str | None
+    other_mode: str | None
+    other_model: str | None
+    other_see: str | None
+
+
+def choices(store: Store, runs: Sequence[str]) -> list[Choice]:
+    """The choices of naturalness judges in pairs with an episode of these runs."""
+    return store.select(
+        Choice,
         "SELECT c.evaluator, c.episode_id, c.scenario_id, c.run_id, c.mode, c.model, c.see, c.name, c.value, "
         "o.episode_id AS other_id, o.run_id AS other_run, o.mode AS other_mode, o.model AS other_model, "
         "o.see AS other_see FROM v_scores c LEFT JOIN episodes o ON c.name = 'natural_against_' || o.episode_id "
