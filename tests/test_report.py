@@ -34,6 +34,7 @@ from localsim.scenarios.parse import parse_scenario
 from localsim.stats import NOTHING, Estimate, mean, share
 from localsim.store.conditions import without_episodes
 from localsim.store.database import Store
+from localsim.store.queries.reports import Leak
 from tests.conftest import TALK, Quiet, generated
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -487,8 +488,11 @@ def test_a_report_as_markdown_holds_the_table_the_papers_values_and_no_foreign_m
     run = start(plan, store, Quiet(), lambda _line: None).run_id
     data = report(store, run)
     data = replace(data, card=card(store, data))
-    leak = {"kind": "omniscient", "early": False, "probability": 0.9, "mode": "agents", "fact": "a | b"}
-    data = replace(data, leaks=[leak | {"speaker": "<b>", "text": "[x](http://y)", "turn": 2}])
+    leak = Leak(
+        "e", "craigslist", "s", "agents", "", "m", "f", "a | b", "Ana", "<b>", 2, 0.5, "omniscient",
+        early=False, probability=0.9, similarity=None, evidence="", text="[x](http://y)",
+    )  # fmt: skip
+    data = replace(data, leaks=[leak])
     text = as_markdown(data)
     assert "## Bargaining" in text and "| | script | agents |" in text and "*0.94* | *0.3*" in text
     assert "## Simulation card" in text and "played by a script" in text

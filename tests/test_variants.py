@@ -306,8 +306,10 @@ def test_too_small_tables_have_no_shares() -> None:
 
 
 def test_players_that_ignore_the_wording_have_no_variance_by_wording(played: tuple[Store, str]) -> None:
-    found = robustness(*played)
-    assert found is not None and len(found["variants"]) == 8 and len(found["shares"]) > 5
+    made = robustness(*played)
+    assert made is not None
+    found = made.as_json()
+    assert len(found["variants"]) == 8 and len(found["shares"]) > 5
     assert {row["family"] for row in found["shares"]} == {"mutual_friends", "craigslist"}
     for row in found["shares"]:
         assert (row["variant"], row["both"], row["rest"], row["units_left_out"]) == (0, 0, 0, 0), row
@@ -350,7 +352,8 @@ def test_a_player_that_depends_on_the_variant_is_found(
     plan = Plan(scenarios, ("agents", "mindreaders"), "scripted", episodes=2, perturb=5)
     run_id = runner.start(plan, store, Quiet(), print).run_id
     data = report(store, run_id)
-    found = data.robustness
+    assert data.robustness is not None
+    found = data.robustness.as_json()
     success = next(row for row in found["shares"] if row["measure"] == "success_rate")
     assert success["variant"] > 0.9
     row = next(row for row in found["contrasts"] if row["measure"] == "success_rate")
@@ -360,12 +363,12 @@ def test_a_player_that_depends_on_the_variant_is_found(
         blank = ["blank" in variant["spacing"] for variant in found["variants"]]
         assert signs == [1.0 if each else -1.0 for each in blank]
         assert (row["estimate"], row["holds"], row["withheld"]) == (-0.2, blank.count(False), True)
-    assert sign_turns(found, "mutual_friends", "success_rate", "information") is turns
-    assert not sign_turns(found, "mutual_friends", "success_rate", "authorship")
+    assert sign_turns(data.robustness, "mutual_friends", "success_rate", "information") is turns
+    assert not sign_turns(data.robustness, "mutual_friends", "success_rate", "authorship")
     assert data.headline.families[0].as_json()["verdicts"]["information"] == ("withheld" if turns else "not told")
     for page in (as_markdown(data), render(data)):
         assert "Variants of the prompts" in page and ("withheld" in page) == turns
-    assert any("no difference is stated" in line for line in sentences(found)) is turns
+    assert any("no difference is stated" in line for line in sentences(data.robustness)) is turns
 
 
 def test_pairs_are_made_within_a_variant(store: Store) -> None:
