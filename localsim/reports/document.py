@@ -181,8 +181,11 @@ class Section:
     """Tables under one heading, with sentences and warnings below them."""
 
     title: str
-    tables: Sequence[Table]
+    """Empty if the section goes on with what stands before it."""
+    tables: Sequence[Table] = ()
     lines: Sequence[str] = ()
     warnings: Sequence[str] = ()
+    paragraph: str = ""
+    """Sentences that belong together; the section has nothing else then."""
     folded: bool = True
     """False if a page shows it open, under the end of its title."""

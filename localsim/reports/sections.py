@@ -7,16 +7,31 @@ from dataclasses import replace
 from typing import Any
 
 from localsim.annotation import agreement, leak_judges
+from localsim.conversation.grants import condition_name
 from localsim.conversation.measures import Measure
 from localsim.families import family_of, in_order, title_of
 from localsim.models.registry import labelled
+from localsim.reports.compose.alone import foremost
 from localsim.reports.conversation import choices, interviews, rubrics
 from localsim.reports.document import Cell, Column, Count, Report, Section, Table, Term
 from localsim.reports.figures import references
+from localsim.reports.measures import INTERVALS
 from localsim.reports.results import Number, Result, shown
-from localsim.reports.validity import correction, head, judges, robustness
+from localsim.reports.validity import correction, head, instruments, judges, robustness
 
 Row = dict[str, Any]
+
+
+def for_terminal(data: Report) -> Iterator[Section]:
+    """Yield the sections that a terminal shows: without quotations, tables of errors, and the card."""
+    yield from (*heads(data), *asked(data), *measures(data, published=False), sources(data))
+    yield from (*variants(data), *opinions(data), *beside(data, ""), *aloud(data))
+
+
+def for_document(data: Report) -> Iterator[Section]:
+    """Yield the sections of a document."""
+    yield from (*heads(data), *asked(data), *measures(data, published=True), *leaks(data), *aloud(data))
+    yield from (*beside(data, "Conditions of other runs"), *errors(data), *variants(data), *opinions(data))
 
 
 def heads(data: Report) -> Iterator[Section]:
@@ -95,6 +110,43 @@ def variants(data: Report) -> Iterator[Section]:
         )
 
 
+def leaks(data: Report) -> Iterator[Section]:
+    """Yield the section that quotes the private facts that came out; none if all was searched and nothing came out."""
+    quoted, unsearched = foremost(data.leaks), head.unsearched(data)
+    rows = [
+        [
+            condition_name(leak.mode, leak.see),
+            *(leak.fact, leak.speaker, leak.text, str(leak.turn)),
+            "had not been told" if leak.kind == "omniscient" else "too early" if leak.early else "",
+        ]
+        for leak in quoted
+    ]
+    told = [f"{len(quoted)} of {len(data.leaks)} first disclosures."]
+    tables = [Table("", ["mode", "fact", "by", "words", "turn", ""], rows, told)] if rows else []
+    if tables or unsearched:
+        yield Section("Private facts that came out", tables, unsearched)
+
+
+def aloud(data: Report) -> Iterator[Section]:
+    """Yield the paragraph about several runs, if there is one."""
+    if data.aloud:
+        yield Section("To read aloud", paragraph=data.aloud.paragraph)
+
+
+def beside(data: Report, title: str) -> Iterator[Section]:
+    """Yield a section that says which conditions of other runs are shown, if there are any."""
+    if found := head.notes(data).beside:
+        yield Section(title, lines=found)
+
+
+def sources(data: Report) -> Section:
+    """Return where the numbers come from, in sentences: intervals, errors of instruments, what leaks rely on."""
+    told = [INTERVALS] if data.comparison else []
+    told += [*instruments.sentences(data.instruments, short=True), *data.leak_sources]
+    told += leak_judges.sentences(data.leak_judges)
+    return Section("", lines=[*told, *correction.sentences(data.corrections, data.run["run_id"])])
+
+
 def errors(data: Report) -> Iterator[Section]:
     """Yield the section on the errors of the instruments, and on what relies on them, if they read anything."""
     if data.instruments and any(row.completed for row in data.comparison):
@@ -139,4 +191,4 @@ def opinions(data: Report) -> Iterator[Section]:
     raters = agreement.sentences(data.annotations) if data.annotations["raters"] else []
     told = [*map(str, data.judges), *(f"{judges.sentence(rate)}." for rate in data.naturalness), *raters]
     if told:
-        yield Section("What judges and raters said", [], told)
+        yield Section("What judges and raters said", lines=told)
