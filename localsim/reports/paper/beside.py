@@ -111,22 +111,22 @@ def _natural(store: Store, conditions: Sequence[Condition], names: Mapping[Condi
     """Yield the choices of judges and of raters; each value belongs to the first condition of a pair."""
     pairs = natural_pairs(conditions, names)
     for rate in rates_between(store, pairs) if pairs else ():
-        one, other = (names[Condition(**rate[f"{side}_condition"])] for side in ("first", "second"))
-        chosen = Estimate(rate["first_chosen"], rate["low"], rate["high"], rate["decided"])
-        remark = f"{rate['decided']} pairs, orders agree in {rate['orders_agree']:.0%}"
-        remark += f"; {rate['warning']}" if rate["warning"] else ""
-        yield _choice(f"judge {rate['judge']}", one, other, chosen, remark)
+        one, other = (names[Condition(**each)] for each in (rate.first_condition, rate.second_condition))
+        chosen = Estimate(rate.first_chosen, rate.low, rate.high, rate.decided)
+        remark = f"{rate.decided} pairs, orders agree in {rate.orders_agree:.0%}"
+        remark += f"; {rate.warning}" if rate.warning else ""
+        yield _choice(f"judge {rate.judge}", one, other, chosen, remark)
     runs = tuple(dict.fromkeys(each.run_id for each in conditions))
     selected = Selection(runs, frozenset(conditions), frozenset(frozenset(pair) for pair in pairs))
     found = (agreement(store, selected, names=names)["pairs"] if runs else None) or {"rates": [], "kinds": {}}
     order = {(names[one], names[other]) for one, other in pairs}
     kinds = " and ".join(f"{n} {kind}" for kind, n in found["kinds"].items())
-    for rate in found["rates"]:
-        one, other = rate["first"], rate["second"]
-        chosen = Estimate(rate["first_chosen"], rate["low"], rate["high"], rate["decided"])
+    for row in found["rates"]:
+        one, other = row["first"], row["second"]
+        chosen = Estimate(row["first_chosen"], row["low"], row["high"], row["decided"])
         if (one, other) not in order:
             one, other, chosen = other, one, _turned(chosen)
-        remark = f"{kinds}; {rate['decided']} judgements on {rate['scenarios']} scenarios; {rate['ties']} ties"
+        remark = f"{kinds}; {row['decided']} judgements on {row['scenarios']} scenarios; {row['ties']} ties"
         yield _choice("raters", one, other, chosen, remark)
 
 
