@@ -27,7 +27,6 @@ from localsim.store.episodes import StoredEpisode
 from localsim.store.queries import interviews as queries
 from localsim.store.queries.scoring import families_of, subjects
 
-Row = dict[str, Any]
 T, K = TypeVar("T"), TypeVar("K")
 Value = Callable[[Answer], "float | None"]
 
@@ -93,7 +92,7 @@ class Group:
         found = {**self.means, **_interval(self.asked), **_by_probability(self.asked)}
         return {**found, "trait_distance": _mean(apart, 2)}
 
-    def as_json(self, plain: Sequence[Asked]) -> Row:
+    def as_json(self, plain: Sequence[Asked]) -> dict[str, Any]:
         """Return the row of a person; `plain` are the answers of nobody."""
         found = {"person": self.name, "answers": len(self.asked), "episodes": len({each.index for each in self.asked})}
         numbers, against = dict(self.numbers), pairs(self, plain)
@@ -167,7 +166,7 @@ class Bank:
         first, chance = (each.turn.value == "A" for each in chosen), (1 / len(each.item.options) for each in chosen)
         return Places(len(chosen), round(fmean(first), 4), round(fmean(chance), 4))
 
-    def as_json(self) -> Row:
+    def as_json(self) -> dict[str, Any]:
         """Return a row of `interviews` in `report --json`."""
         topics = self.by(_topic)
         return {
@@ -287,7 +286,7 @@ def variances(groups: Sequence[Group]) -> dict[str, Variance]:
     return found
 
 
-def _question(group: Group) -> Row:
+def _question(group: Group) -> dict[str, Any]:
     """Return a row of `items`; an item that is asked in several ways has no text and no probabilities."""
     asks = {each.answer.item.ask for each in group.asked}
     ask = asks.pop() if len(asks) == 1 else None

@@ -8,8 +8,6 @@ from typing import Any
 
 from localsim.families.mentions import Mention
 
-Row = dict[str, Any]
-
 
 @dataclass(frozen=True)
 class Mark:
@@ -39,7 +37,7 @@ def kind_of(mention: Mention) -> str:
     return "strange" if not mention.by_owner else "shared" if len(mention.owners) > 1 else "own"
 
 
-def of_leaks(text: str, leaks: Iterable[Row]) -> list[Mark]:
+def of_leaks(text: str, leaks: Iterable[dict[str, Any]]) -> list[Mark]:
     """Mark the evidence of leaks (rows with evidence, kind, label, fact), or the whole text if it is not found."""
     marks = []
     for number, leak in enumerate(leaks):

@@ -22,8 +22,6 @@ from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 from localsim.store.queries.reports import Said, Talk
 
-Row = dict[str, Any]
-
 LIMIT = 0.2
 """The share of a cell's talks that need not play. From a larger share on, conclusions about its model are withheld.
 
@@ -122,7 +120,7 @@ class Playing:
             found.append((family, f"{text} The numbers about this model are no finding."))
         return found
 
-    def as_json(self) -> Row:
+    def as_json(self) -> dict[str, Any]:
         """Return the object `playing` of `report --json` and `run --json`."""
         cells = [
             {

@@ -31,8 +31,6 @@ from localsim.store.database import Store
 from localsim.store.episodes import stored_scenario
 from localsim.store.queries import reports as queries
 
-Row = dict[str, Any]
-
 CONVERSATIONS = 40
 """Conversations of a player in each mode, at least: few scenarios are repeated with further seeds."""
 SCENARIOS = 100
@@ -56,7 +54,7 @@ class Reached:
     values: Mapping[str, Estimate] = field(default_factory=dict)
     """Key of a measure of the family -> its value; a measure without a value is left out."""
 
-    def as_json(self) -> Row:
+    def as_json(self) -> dict[str, Any]:
         """Return a row of `references` in `report --json`."""
         return {**vars(self), "values": {key: each._asdict() for key, each in self.values.items()}}
 
@@ -94,7 +92,7 @@ def _plan(store: Store, player: str, mode: str, see: str, hashes: Sequence[str],
     return Plan(scenarios, modes, f"scripted:{player}", episodes=episodes, seed=seed, see=(see,) if see else ())
 
 
-def _kept(name: str) -> Row | None:
+def _kept(name: str) -> dict[str, Any] | None:
     """Return conversations and values from the cache folder; None if they are not there."""
     found = recall(name)
     return found if isinstance(found, dict) else None
@@ -111,7 +109,7 @@ def _reached(about: Reached, name: str, plan: Plan | None) -> Reached:
     return replace(about, conversations=found["conversations"], values=values)
 
 
-def _values(family: Family, sample: Sample) -> Row:
+def _values(family: Family, sample: Sample) -> dict[str, Any]:
     """Return conversations and values, as they are kept."""
     cell = Cell(family.name, **vars(sample))
     found = {measure.key: estimate(measure, cell) for measure in family.measures}
