@@ -52,11 +52,11 @@ def _guide_llm(data: Report, card: Row, authors: Row) -> list[Item]:
         "B.5 state between calls": "none: each prompt holds all that the model knows",
         "C.1 prompts": "stored word for word in the database (v_generations, table contents)",
         "C.2 system instructions": "stored with the prompts, as their first message",
-        "D.1 personal data": authors["personal_data"],
+        "D.1 personal data": authors.get("personal_data"),
         "E.1 human validation": _validation(data),
         "E.2 filtering and processing": _processing(data),
         "F.1 code": f"{card['simulation_details']['platform']}; the report prints the command that repeats the run",
-        "G.1 funding": authors["funding"],
+        "G.1 funding": authors.get("funding"),
     }
     return [Item("GUIDE-LLM", name, answer) for name, answer in answers.items()]
 
