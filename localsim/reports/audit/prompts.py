@@ -45,7 +45,7 @@ from localsim.reports.audit.texts import (
     visible,
     words,
 )
-from localsim.reports.audit.turns import Heard, Readers
+from localsim.reports.audit.turns import Readers
 from localsim.store.database import Store
 from localsim.store.episodes import contents_of, stored_scenarios, transcript_of
 from localsim.store.queries import runs as queries
@@ -169,12 +169,25 @@ def found_in(
     variant: int = 0,
     see: str = "",
 ) -> Iterator[tuple[str, str]]:
-    """Yield (kind, text) for everything in a prompt before a turn that its viewer was not given and could not read."""
-    everything = _View(loaded.scenario, mode, viewer, see).sees_all
-    heard = talk.heard(viewer, turn, everything=everything, simultaneous=viewer == WRITER)
+    """Yield (kind, text) for everything in a prompt before a turn that its viewer was not given and could not read.
+
+    The line of a turn that it could not read is searched exactly. Of the words of such a turn, sentences and runs of
+    words are searched loosely: one or two words are in prompts by chance.
+    """
+    view = _View(loaded.scenario, mode, viewer, see)
+    heard = talk.heard(viewer, turn, everything=view.sees_all, simultaneous=viewer == WRITER)
     yield from held(prompt, loaded, mode, viewer, heard.texts, variant, see)
-    if heard.withheld:
-        yield from unheard(prompt, loaded, mode, viewer, heard, variant, see)
+    if not heard.withheld:
+        return
+    exact, loose = _searched(prompt)
+    lines = "\n".join(both(line)[0] for line in heard.lines)
+    granted = _known_view(loaded, view, variant).granted_loosely
+    known = END.join([granted, *(both(line)[1] for line in heard.lines)])
+    for each in heard.withheld:
+        line = pattern(visible(each.line))
+        own = [part for part in parts(each.text) if len(part.split()) >= SENTENCE]
+        if (line.search(exact) and not line.search(lines)) or any(part in loose and part not in known for part in own):
+            yield each.what, each.line
 
 
 def held(
@@ -190,25 +203,6 @@ def held(
             part in loose and part not in heard_loosely for part in check.parts
         ):
             yield check.what, check.text
-
-
-def unheard(
-    prompt: str, loaded: LoadedScenario, mode: str, viewer: str, heard: Heard, variant: int = 0, see: str = ""
-) -> Iterator[tuple[str, str]]:
-    """Yield (turn, text) for each turn that the viewer could not read and that is in a prompt, whole or in part.
-
-    Its line is searched exactly. Of its words, sentences and runs of words are searched loosely: one or two words are
-    in prompts by chance.
-    """
-    exact, loose = _searched(prompt)
-    lines = "\n".join(both(line)[0] for line in heard.lines)
-    granted = _known_view(loaded, _View(loaded.scenario, mode, viewer, see), variant).granted_loosely
-    known = END.join([granted, *(both(line)[1] for line in heard.lines)])
-    for turn in heard.withheld:
-        line = pattern(visible(turn.line))
-        own = [part for part in parts(turn.text) if len(part.split()) >= SENTENCE]
-        if (line.search(exact) and not line.search(lines)) or any(part in loose and part not in known for part in own):
-            yield turn.what, turn.line
 
 
 def _searched(prompt: str) -> tuple[str, str]:
