@@ -143,7 +143,7 @@ def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, as_j
     found = _found(store, runs, used, pairs)
     if as_json:
         named = {"run_id": runs[0], **({"runs": runs} if runs[1:] else {}), "episodes_scored": counts[EVALUATOR]}
-        found["thresholds"] = [{"run_id": each, **row.as_json()} for each in runs for row in used[each]]
+        found["thresholds"] = [{"run_id": each, **vars(row)} for each in runs for row in used[each]]
         print_json({**named, **found, "scored": counts})
         return
     _print_scored(found, private=any(with_secrets(store, each) for each in runs))
@@ -235,7 +235,7 @@ def _print_scored(found: dict[str, Any], *, private: bool) -> None:
     for line in leak_judges.sentences(found["leak_judges"]):
         click.echo(clean(line))
     for judge in found["judges"]:
-        click.echo(f"judge {judge.judge}, {counted(judge.n)}: {judge.warning or f'AUROC {judge.follows.value:.2f}'}")
+        click.echo(f"judge {judge.judge}, {counted(judge.n)}: {judge.warning or f'AUROC {judge.goal_auroc:.2f}'}")
     if found["rubrics"]:
         print_table(*rubric_table(found["rubrics"]))
     for rate in found["naturalness"]:

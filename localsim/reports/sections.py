@@ -152,7 +152,11 @@ def errors(data: Report) -> Iterator[Section]:
     if data.instruments and any(row.completed for row in data.comparison):
         heads = ["instrument", "question", "labels by", "raters", "their agreement", "right", "n"]
         rows = [
-            [each.instrument, f"{each.error}: {each.meaning}", *vars(each.labels).values(), each.share, each.n]
+            [
+                *(each.instrument, f"{each.error}: {each.meaning}"),
+                *(each.labelled_by, each.raters, each.agreement),
+                *(each.share, str(each.n or instruments.NOT_RECORDED)),
+            ]
             for each in data.instruments
         ]
         tables = [Table(_LABELLED, heads, rows, words=5), *_corrected(data.corrections)]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from localsim.conversation.measures import Kind, Measure
-from localsim.models.registry import labelled
 from localsim.reports.figures.curves import Course
 from localsim.reports.results import Number, Result
 
@@ -17,79 +16,45 @@ NONE = "–"
 
 
 @dataclass(frozen=True)
-class Bar:
-    """The bar of one condition; places are parts of the axis, from 0 to 1."""
-
-    row: Result
-    number: Number
-    text: str
-    model: str
-    """Empty if all bars have the same model."""
-    n: int | None
-    """Conversations with a position; None for other measures."""
-    ends: tuple[str, str] | None
-    """The ends of the interval as texts."""
-    at: float | None
-    low: float | None
-    high: float | None
-    cut: bool
-    """True if the interval goes on beyond the axis."""
-    paper: float | None
-    """The place of the paper's value."""
-
-
-@dataclass(frozen=True)
 class Panel:
-    """One measure with a bar for each condition."""
+    """One measure with a bar for each condition; places are parts of its axis, from 0 to 1."""
 
     measure: Measure
-    bars: Sequence[Bar]
-    zero: float
-    """Where bars begin."""
-    ticks: Sequence[str]
-    paper: Sequence[tuple[str, str]]
-    """Condition and text of the paper's values."""
+    rows: Sequence[Result]
+    bottom: float
+    top: float
+    """The ends of the axis."""
+
+    @property
+    def paper(self) -> dict[str, float]:
+        """Condition -> the paper's value."""
+        names = {row.condition for row in self.rows}
+        return {name: value for name, value in self.measure.published.items() if name in names}
+
+    @property
+    def ticks(self) -> Sequence[str]:
+        """The names of the start, the middle and the end of the axis."""
+        if self.measure.kind == "position":
+            return ("start", "middle", "end")
+        middle = (self.bottom + self.top) / 2
+        ends = [_tick(value, self.measure.kind) for value in (self.bottom, middle, self.top)]
+        return [ends[0], "", ends[2]] if self.bottom else ends  # it is named at its ends and at 0 then
+
+    def place(self, value: float) -> float:
+        """Return the place of a value; of one beyond the axis, its end."""
+        return max(0.0, min(1.0, (value - self.bottom) / (self.top - self.bottom)))
+
+    def text(self, value: float | None) -> str:
+        """Return a value as a text."""
+        return text_of(value, self.measure.kind, 2 if self.measure.kind == "position" else 1)
 
 
 def panel(measure: Measure, rows: Sequence[Result]) -> Panel:
     """Return the chart of a measure; its axis begins at 0, or below it if an estimate or an interval does."""
-    several = len({row.model for row in rows}) > 1
-    names = {row.condition for row in rows}
-    paper = {name: value for name, value in measure.published.items() if name in names}
     numbers = [row.number(measure.key) for row in rows]
-    position = measure.kind == "position"
-    digits = 2 if position else 1
-    top = _axis_end(numbers, paper.values()) if measure.kind == "number" else 1.0
-    bottom = _axis_start(numbers, top)
-    span = top - bottom
-
-    def place(value: float | None) -> float | None:
-        return None if value is None else (value - bottom) / span
-
-    def bar(row: Result, found: Number) -> Bar:
-        at, low, high = map(place, (found.value, found.low, found.high))
-        return Bar(
-            row,
-            found,
-            text=text_of(found.value, measure.kind, digits),
-            model=labelled(row.model, whole=False) if several else "",
-            n=(found.n or 0) if position else None,
-            ends=found.interval and tuple(text_of(end, measure.kind, digits) for end in found.interval),
-            at=None if at is None else max(0.0, min(1.0, at)),
-            low=None if low is None else max(0.0, low),
-            high=None if high is None else min(1.0, high),
-            cut=found.high is not None and found.high > top,
-            paper=place(paper.get(row.condition)),
-        )
-
-    ends = ["start", "middle", "end"]
-    if not position:
-        ends = [_tick(bottom + span * part, measure.kind) for part in (0, 0.5, 1)]
-    if bottom:  # the axis is named at its ends and at 0 then
-        ends[1] = ""
-    bars = [bar(*each) for each in zip(rows, numbers, strict=True)]
-    told = [(name, text_of(value, measure.kind, digits)) for name, value in paper.items()]
-    return Panel(measure, bars, -bottom / span, ends, told)
+    found = Panel(measure, rows, 0.0, 1.0)
+    top = _axis_end(numbers, found.paper.values()) if measure.kind == "number" else 1.0
+    return replace(found, bottom=_axis_start(numbers, top), top=top)
 
 
 def _axis_end(numbers: Sequence[Number], paper: Iterable[float]) -> float:

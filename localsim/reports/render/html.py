@@ -94,8 +94,18 @@ def _environment() -> jinja2.Environment:
         "short": _short,
         "words": words,
         "notes_of": _notes_of,
+        "turns_of": marked_turns,
+        "colour_of": _colour,
+        "colours_of": marks.colours,
+        "success_of": _success,
+        "remarks_of": _remarks,
     }
-    environment.filters |= {"number": charts.number_of, "interval": charts.interval_of, "signed": _signed}
+    environment.filters |= {
+        "hits": hits_in,
+        "number": charts.number_of,
+        "interval": charts.interval_of,
+        "signed": _signed,
+    }
     return environment
 
 
@@ -162,7 +172,7 @@ class _Part:
     curves: Sequence[Row]
     leaks: Sequence[Leak]
     leaks_total: int
-    examples: Sequence[_Shown]
+    examples: Sequence[Example]
 
     @property
     def charts(self) -> int:
@@ -211,7 +221,7 @@ def _family(name: str, data: Report, heads: Sequence[head.Head]) -> _Part:
         curves=[charts.curve(each) for each in data.curves if drawn and each.family == name and _rises(each)],
         leaks=foremost(leaks),
         leaks_total=len(leaks),
-        examples=[_shown(example, rows) for example in data.talks if example.family == name],
+        examples=[example for example in data.talks if example.family == name],
     )
 
 
@@ -228,60 +238,15 @@ def _rises(curve: Course) -> bool:
 # ---- example conversations -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Shown:
-    """An example as the page shows it."""
-
-    example: Example
-    colours: dict[str, int]
-    """Agent -> number of its colour."""
-    talks: Sequence[_Talk]
-
-    @property
-    def first(self) -> StoredEpisode:
-        """The first conversation; scenario and seed are those of all."""
-        return self.example.episodes[0]
-
-    @property
-    def models(self) -> list[str]:
-        """The models, each once."""
-        return list(dict.fromkeys(each.model for each in self.example.episodes))
-
-    @property
-    def leaks(self) -> bool:
-        """True if a private fact came out."""
-        return any(each.leaks for each in self.example.episodes)
-
-    @property
-    def hits(self) -> bool:
-        """True if a turn is an unearned hit."""
-        return any(map(hits_in, self.example.episodes))
+def _success(episode: StoredEpisode) -> Row | None:
+    """Return the score of success; None without one."""
+    return next((score for score in episode.scores if score["name"] == "success"), None)
 
 
-@dataclass(frozen=True)
-class _Talk:
-    """One conversation of an example."""
-
-    episode: StoredEpisode
-    twin: int
-    """The number of its condition's colour."""
-    turns: Sequence[MarkedTurn]
-
-    @property
-    def success(self) -> Row | None:
-        """The score of success; None without one."""
-        return next((score for score in self.episode.scores if score["name"] == "success"), None)
-
-    @property
-    def remarks(self) -> Sequence[str]:
-        """What the family says of its scores."""
-        scores = {score["name"]: score["value"] for score in self.episode.scores if score["value"] is not None}
-        return family_of(self.episode.scenario.family).remarks(scores)
-
-
-def _shown(example: Example, rows: Sequence[Result]) -> _Shown:
-    talks = [_Talk(each, _colour(each, rows), marked_turns(each)) for each in example.episodes]
-    return _Shown(example, marks.colours(example.episodes[0].scenario.names), talks)
+def _remarks(episode: StoredEpisode) -> Sequence[str]:
+    """Return what the family says of the scores."""
+    scores = {score["name"]: score["value"] for score in episode.scores if score["value"] is not None}
+    return family_of(episode.scenario.family).remarks(scores)
 
 
 def _colour(episode: StoredEpisode, rows: Sequence[Result]) -> int:

@@ -6,7 +6,7 @@ Each row is one kind of error as a share with its interval, and says who made th
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from localsim import families
@@ -15,7 +15,7 @@ from localsim.leakage.detector import BUILT_IN, Weights
 from localsim.reports.results import Number
 from localsim.reports.validity.judges import Reliability
 from localsim.reports.validity.thresholds import Thresholds
-from localsim.stats import share
+from localsim.stats import Estimate, share
 
 DETECTOR = "leakage detector"
 PARSER = "reader of endings and names"
@@ -23,44 +23,33 @@ NOT_RECORDED = "not recorded"
 
 
 @dataclass(frozen=True)
-class Labels:
-    """The origin of the labels that an error was measured on."""
-
-    labelled_by: str
-    raters: str
-    agreement: str
-
-    def __str__(self) -> str:
-        return f"Labels by {self.labelled_by}; raters: {self.raters}; agreement: {self.agreement}."
-
-
-@dataclass(frozen=True)
 class Error:
-    """One kind of error of an instrument."""
+    """One kind of error of an instrument: a share of right answers, and who made the labels that it was measured on."""
 
     instrument: str
     families: Sequence[str]
     error: str
     meaning: str
-    share: Number
-    """Of the right answers, from 0 to 1; its n is 0 if it was not recorded."""
-    labels: Labels
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    """0 if it was not recorded."""
+    labelled_by: str
+    raters: str
+    agreement: str
 
     @property
-    def n(self) -> str:
-        """The number of labels as a text."""
-        return str(self.share.n or NOT_RECORDED)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return a row of `instruments` in `report --json`."""
-        named = {"instrument": self.instrument, "families": list(self.families), "error": self.error}
-        found = {"value": self.share.value, "low": self.share.low, "high": self.share.high, "n": self.share.n}
-        return {**named, "meaning": self.meaning, **found, **vars(self.labels)}
+    def share(self) -> Number:
+        """The share of right answers."""
+        return Number("share", self.value, self.low, self.high)
 
 
-OWN_LABELS = Labels("language models", "one for each item", "not measured")
+Labels = tuple[str, str, str]
+"""Who made them, how many, and how much they agreed."""
+OWN_LABELS: Labels = ("language models", "one for each item", "not measured")
 """The origin of localsim's own labelled conversations, on which detector and reader were measured."""
-BY_OUTCOME = Labels("the rules that score the task", "none", "does not apply")
+BY_OUTCOME: Labels = ("the rules that score the task", "none", "does not apply")
 """The origin of the outcomes with which judges are compared."""
 _DETECTOR: tuple[tuple[str, str, str, str, str], ...] = (
     ("pairs", "precision", "said", "precision of pairs", "of the turns that it calls a disclosure, the right ones"),
@@ -112,7 +101,7 @@ def instruments(
     accuracy = families.accuracy() if tasks else None
     if accuracy is not None:
         rows += _parser(tasks, accuracy)
-    return rows + [_judge(judge) for judge in judges if judge.follows.value is not None]
+    return rows + [_judge(judge) for judge in judges if judge.goal_auroc is not None]
 
 
 def _detector(of: Sequence[str], used: Thresholds) -> Iterable[Error]:
@@ -120,44 +109,40 @@ def _detector(of: Sequence[str], used: Thresholds) -> Iterable[Error]:
     if not used.built_in:
         files = used.files or "a file without a name"
         fitted = f"{files}, to which the thresholds were fitted, so these shares are too good"
-        labels = Labels(fitted, NOT_RECORDED, NOT_RECORDED)
+        labels = (fitted, NOT_RECORDED, NOT_RECORDED)
     name = DETECTOR if used.weights == BUILT_IN else f"{DETECTOR} with {used.weights}"
     for part, key, counted, error, meaning in _DETECTOR:
         measured = used.accuracy.get(part) or {}
         value, n = measured.get(key), measured.get(counted)
         if value is not None:
-            found = Number("share", value, n=0) if n is None else _share(round(value * n), n)
-            yield Error(name, of, error, meaning, found, labels)
-
-
-def _share(right: int, n: int) -> Number:
-    return Number("share", *share(right, n))
+            found = Estimate(value, None, None, 0) if n is None else share(round(value * n), n)
+            yield Error(name, of, error, meaning, *found, *labels)
 
 
 def _parser(of: Sequence[str], accuracy: Mapping[str, Any]) -> Iterable[Error]:
     """Yield a row for each measure of the rules, then for each labelled ending if these are counted apart."""
-    labels = replace(OWN_LABELS, **{key: accuracy[key] for key in vars(OWN_LABELS) if key in accuracy})
+    keys = ("labelled_by", "raters", "agreement")
+    labels = tuple(accuracy.get(key, own) for key, own in zip(keys, OWN_LABELS, strict=True))
     for name, part in accuracy["measures"].items():
         own = [family for family in of if part.get("family") in (None, family)]
         if own and part["n"]:
             heading = name.replace("_", " ")
             meaning = f"of the labelled conversations, those whose {heading} it reads right"
-            yield Error(PARSER, own, heading, meaning, _share(part["right"], part["n"]), labels)
+            yield Error(PARSER, own, heading, meaning, *share(part["right"], part["n"]), *labels)
     own = [family for family in of if accuracy["measures"].get("ending", {}).get("family") in (None, family)]
     for name, part in (accuracy.get("endings") or {}).items():
         if own and part["n"]:
             ending = name.replace("_", " ")
             meaning = f"of the conversations that end so ({ending}), those whose ending it reads right"
-            yield Error(PARSER, own, f"ending: {ending}", meaning, _share(part["right"], part["n"]), labels)
+            yield Error(PARSER, own, f"ending: {ending}", meaning, *share(part["right"], part["n"]), *labels)
 
 
 def _judge(judge: Reliability) -> Error:
-    """Return the reliability of a judge; its n is the number of conversations."""
-    found = Number("share", *judge.follows[:3], n=judge.known)
     meaning = (
         "of pairs of a success and a failure in one family and condition, those that its goal scores order rightly"
     )
-    return Error(f"judge {judge.judge}", (), "AUROC of goal scores", meaning, found, BY_OUTCOME)
+    found = (judge.goal_auroc, judge.goal_auroc_low, judge.goal_auroc_high, judge.goal_auroc_n)
+    return Error(f"judge {judge.judge}", (), "AUROC of goal scores", meaning, *found, *BY_OUTCOME)
 
 
 # ---- who finds the leaks -------------------------------------------------------------------------------------------
@@ -182,10 +167,8 @@ def sentences(errors: Sequence[Error], *, short: bool = False) -> list[str]:
     told = []
     for instrument in dict.fromkeys(each.instrument for each in errors):
         own = [each for each in errors if each.instrument == instrument]
-        parts = [f"{each.error} {_short(each.share) if short else each.share} of {each.n}" for each in own]
-        told.append(f"{instrument[:1].upper()}{instrument[1:]}: {', '.join(parts)}. {own[0].labels}")
+        shares = [Number("share", each.value) if short else each.share for each in own]
+        parts = [f"{each.error} {share} of {each.n or NOT_RECORDED}" for each, share in zip(own, shares, strict=True)]
+        origin = f"Labels by {own[0].labelled_by}; raters: {own[0].raters}; agreement: {own[0].agreement}."
+        told.append(f"{instrument[:1].upper()}{instrument[1:]}: {', '.join(parts)}. {origin}")
     return told
-
-
-def _short(share: Number) -> str:
-    return str(replace(share, low=None, high=None))

@@ -25,60 +25,35 @@ class Reliability:
     judge: str
     n: int
     """Conversations."""
-    goals: Mapping[str, float]
+    goal_by_mode: Mapping[str, float]
     """Condition -> mean goal score."""
-    follows: Estimate
-    """The agreement of its goal score with the outcome (AUROC); its n is the number of scenarios.
+    goal_auroc: float | None
+    """The agreement of its goal score with the outcome.
 
     It compares a success with a failure of the same family and condition only: a judge that tells one family from
     another, or one condition from another, gets no credit for it.
     """
-    known: int
+    goal_auroc_low: float | None
+    goal_auroc_high: float | None
+    goal_auroc_n: int
     """Conversations with an outcome and a goal score."""
-    pairs: int
+    goal_auroc_pairs: int
+    goal_auroc_scenarios: int
     spread: float | None
     """The mean spread between its own samples, as a share of the range."""
-
-    @property
-    def warning(self) -> str | None:
-        """What a reader must know before using its scores."""
-        follows = self.follows
-        if follows.value is None:
-            return (
-                "its goal scores cannot be checked: that needs conversations of one family and condition of which some "
-                "succeed and others fail"
-            )
-        over = f"AUROC {follows.value:.2f} over {self.known} conversations on {follows.n} scenarios"
-        if follows.value < 0.6:
-            return f"its goal scores are no better than chance ({over}): do not use them"
-        if follows.low is None or follows.low <= 0.5:
-            return f"its goal scores cannot be told from chance ({over}{_between(follows)}): do not use them"
-        return f"AUROC {follows.value:.2f} rests on only {self.known} conversations" if self.known < ENOUGH else None
-
-    def as_json(self) -> dict[str, Any]:
-        """Return a row of `judges` in `report --json`."""
-        return {
-            "judge": self.judge,
-            "n": self.n,
-            "goal_by_mode": dict(self.goals),
-            "goal_auroc": self.follows.value,
-            "goal_auroc_low": self.follows.low,
-            "goal_auroc_high": self.follows.high,
-            "goal_auroc_n": self.known,
-            "goal_auroc_pairs": self.pairs,
-            "goal_auroc_scenarios": self.follows.n,
-            "spread": self.spread,
-            "warning": self.warning,
-        }
+    warning: str | None
+    """What a reader must know before using its scores."""
 
     def __str__(self) -> str:
         """Return in sentences the goal scores by mode, and what is known of their reliability."""
-        scores = ", ".join(f"{mode} {goal:.1f}" for mode, goal in self.goals.items())
+        scores = ", ".join(f"{mode} {goal:.1f}" for mode, goal in self.goal_by_mode.items())
         told = [f"Judge {self.judge} ({self.n} conversations), goal 0-10: {scores}."]
-        value, low, high, _ = self.follows
-        if value is not None:
+        if self.goal_auroc is not None:
+            low, high = self.goal_auroc_low, self.goal_auroc_high
             ends = "" if low is None else f" ({low:.2f} to {high:.2f})"
-            told.append(f"AUROC against the verifiable outcome, within families and modes: {value:.2f}{ends}.")
+            told.append(
+                f"AUROC against the verifiable outcome, within families and modes: {self.goal_auroc:.2f}{ends}."
+            )
         if self.spread is not None:
             told.append(f"Spread between its own samples: {self.spread:.2f} of the range.")
         return " ".join([*told, *([f"Warning: {self.warning}."] if self.warning else [])])
@@ -102,8 +77,17 @@ def _judge(name: str, rows: Sequence[queries.Goals]) -> Reliability:
     names = names_of(sorted(by_condition, key=in_order))
     means = {called: statistics.fmean(goals) for each, called in names.items() if (goals := by_condition[each])}
     spreads = [row.spread for row in rows if row.spread is not None]
-    spread = statistics.fmean(spreads) if spreads else None
-    return Reliability(name.removeprefix("judge."), len(rows), means, follows, len(known), pairs, spread)
+    return Reliability(
+        name.removeprefix("judge."),
+        len(rows),
+        means,
+        *follows[:3],
+        goal_auroc_n=len(known),
+        goal_auroc_pairs=pairs,
+        goal_auroc_scenarios=follows.n,
+        spread=statistics.fmean(spreads) if spreads else None,
+        warning=_warning(follows, len(known)),
+    )
 
 
 class Goal(NamedTuple):
@@ -161,6 +145,20 @@ ENOUGH = 50
 """Fewest conversations from which on a judge's agreement is shown without a warning."""
 
 
+def _warning(follows: Estimate, n: int) -> str | None:
+    if follows.value is None:
+        return (
+            "its goal scores cannot be checked: that needs conversations of one family and condition of which some "
+            "succeed and others fail"
+        )
+    over = f"AUROC {follows.value:.2f} over {n} conversations on {follows.n} scenarios"
+    if follows.value < 0.6:
+        return f"its goal scores are no better than chance ({over}): do not use them"
+    if follows.low is None or follows.low <= 0.5:
+        return f"its goal scores cannot be told from chance ({over}{_between(follows)}): do not use them"
+    return f"AUROC {follows.value:.2f} rests on only {n} conversations" if n < ENOUGH else None
+
+
 def _between(follows: Estimate) -> str:
     return "" if follows.low is None or follows.high is None else f", 95% {follows.low:.2f} to {follows.high:.2f}"
 
@@ -191,10 +189,6 @@ class Rate:
     first_condition: Mapping[str, str]
     """What the name stands for."""
     second_condition: Mapping[str, str]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return a row of `naturalness` in `report --json`."""
-        return dict(vars(self))
 
 
 def rates(store: Store, run_id: str) -> list[Rate]:

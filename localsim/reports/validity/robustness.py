@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
-from localsim.conversation.measures import Measure
 from localsim.conversation.wording.variants import variant_of
 from localsim.families.base import SUCCESS
 from localsim.reports.comparison import Unit, differences_of, pairs_of, values_of
@@ -30,81 +29,73 @@ FACTORS = ("scenario", "variant", "both", "seed", "rest")
 
 
 @dataclass(frozen=True)
-class Compared:
+class Variant:
+    """How a variant of the prompts differs from the usual ones."""
+
+    variant: int
+    wording: int
+    spacing: str
+    temperature: float | None
+    dry_switched: bool
+    repeat_penalty_switched: bool
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """A difference in one variant."""
+
+    variant: int
+    estimate: float
+
+
+@dataclass(frozen=True)
+class Contrast:
     """A difference between two modes in one measure, over all variants and in each."""
 
     family: str
-    measure: Measure
+    measure: str
+    heading: str
+    kind: str
     foremost: bool
     """True for success and the primary outcome."""
     contrast: str
     model: str
     estimate: float
-    by_variant: Mapping[int, float]
-
-    @property
-    def holds(self) -> int:
-        """The number of variants in which it has its sign."""
-        return sum(_sign(each) == _sign(self.estimate) for each in self.by_variant.values())
-
-    @property
-    def withheld(self) -> bool:
-        """True if it is above 0 in one variant and below it in another."""
-        return {1, -1} <= set(map(_sign, self.by_variant.values()))
-
-    def as_json(self) -> dict[str, Any]:
-        """Return a row of `robustness.contrasts` in `report --json`."""
-        return {
-            **_named(self.family, self.measure, self.foremost),
-            "contrast": self.contrast,
-            "model": self.model,
-            "estimate": self.estimate,
-            "by_variant": [{"variant": number, "estimate": each} for number, each in self.by_variant.items()],
-            "cells": len(self.by_variant),
-            "holds": self.holds,
-            "withheld": self.withheld,
-        }
+    by_variant: Sequence[Estimated]
+    cells: int
+    """Variants with an estimate."""
+    holds: int
+    """Those in which it has its sign."""
+    withheld: bool
+    """True if it is above 0 in one variant and below it in another."""
 
 
 @dataclass(frozen=True)
 class Shares:
-    """The shares of the variance of a measure within a mode and model, by their source."""
+    """The shares of the variance of a measure within a mode and model, by FACTORS; None if one cannot be separated."""
 
     family: str
-    measure: Measure
+    measure: str
+    heading: str
+    kind: str
     foremost: bool
-    parts: Mapping[str, float | None]
-    """Source (of FACTORS) -> share; None if it cannot be separated."""
+    scenario: float | None
+    variant: float | None
+    both: float | None
+    seed: float | None
+    rest: float | None
     units: int
-    left_out: int
-    """Units that lack a value in a variant."""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return a row of `robustness.shares` in `report --json`."""
-        counts = {"units": self.units, "units_left_out": self.left_out}
-        return {**_named(self.family, self.measure, self.foremost), **self.parts, **counts}
-
-
-def _named(family: str, measure: Measure, foremost: bool) -> dict[str, Any]:
-    named = {"family": family, "measure": measure.key, "heading": measure.heading, "kind": measure.kind}
-    return {**named, "foremost": foremost}
+    units_left_out: int
+    """Those that lack a value in a variant."""
 
 
 @dataclass(frozen=True)
 class Robustness:
-    """What the variants of the prompts change."""
+    """What the variants of the prompts change: the object `robustness` of `report --json`."""
 
-    variants: Sequence[int]
-    contrasts: Sequence[Compared]
+    variants: Sequence[Variant]
+    contrasts: Sequence[Contrast]
     shares: Sequence[Shares]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the object `robustness` of `report --json`."""
-        return {
-            "variants": list(map(_described, self.variants)),
-            "contrasts": [each.as_json() for each in self.contrasts],
-            "shares": [each.as_json() for each in self.shares],
-        }
 
 
 def robustness(store: Store, run_id: str) -> Robustness | None:
@@ -113,14 +104,14 @@ def robustness(store: Store, run_id: str) -> Robustness | None:
     if len(variants) < 2:
         return None
     keys = {SUCCESS.key, primary_of(run_row(store, run_id)["plan_json"])[0]}
-    contrasts: list[Compared] = []
+    contrasts: list[Contrast] = []
     shares: list[Shares] = []
     for family, measure, by_condition in values_of(store, [run_id]):
-        foremost = measure.key in keys
-        contrasts += _contrasts(family, measure, foremost, by_condition, variants)
-        if found := _shares(by_condition.values(), variants):
-            shares.append(Shares(family, measure, foremost, *found))
-    return Robustness(variants, contrasts, shares)
+        named = (family, measure.key, measure.heading, measure.kind, measure.key in keys)
+        contrasts += [Contrast(*named, *found) for found in _contrasts(by_condition, variants)]
+        if parts := _shares(by_condition.values(), variants):
+            shares.append(Shares(*named, *parts))
+    return Robustness(list(map(_described, variants)), contrasts, shares)
 
 
 def sign_turns(found: Robustness | None, family: str, measure: str, contrast: str) -> bool:
@@ -128,38 +119,34 @@ def sign_turns(found: Robustness | None, family: str, measure: str, contrast: st
     return found is not None and any(
         each.withheld
         for each in found.contrasts
-        if (each.family, each.measure.key, each.contrast) == (family, measure, contrast)
+        if (each.family, each.measure, each.contrast) == (family, measure, contrast)
     )
 
 
-def _described(number: int) -> dict[str, Any]:
-    variant = variant_of(number)
-    return {
-        "variant": number,
-        "wording": variant.wording,
-        "spacing": variant.spacing.name,
-        "temperature": variant.temperature,
-        "dry_switched": variant.dry,
-        "repeat_penalty_switched": variant.repeat,
-    }
+def _described(number: int) -> Variant:
+    found = variant_of(number)
+    return Variant(number, found.wording, found.spacing.name, found.temperature, found.dry, found.repeat)
 
 
-def _contrasts(
-    family: str, measure: Measure, foremost: bool, by_condition: Values, variants: list[int]
-) -> Iterator[Compared]:
-    """Yield the estimate of each contrast over all variants and in each."""
+Found = tuple[str, str, float, list[Estimated], int, int, bool]
+
+
+def _contrasts(by_condition: Values, variants: list[int]) -> Iterator[Found]:
+    """Yield the last fields of each `Contrast`."""
     for one, other in pairs_of(by_condition):
         contrast = next((name for name, modes in CONTRASTS.items() if modes == (one.name, other.name)), None)
         estimate = _estimate(by_condition[one], by_condition[other])
         if contrast is None or estimate is None:
             continue
-        cells = {
-            number: found
+        cells = [
+            Estimated(number, found)
             for number in variants
             if (found := _estimate(*(_within(by_condition[each], number) for each in (one, other)))) is not None
-        }
+        ]
+        signs = [_sign(each.estimate) for each in cells]
         model = other.model if one.model == other.model else f"{one.model}, {other.model}"
-        yield Compared(family, measure, foremost, contrast, model, estimate, cells)
+        holds = signs.count(_sign(estimate))
+        yield contrast, model, estimate, cells, len(cells), holds, {1, -1} <= set(signs)
 
 
 def _within(values: Mapping[Unit, float], variant: int) -> dict[Unit, float]:
@@ -177,10 +164,8 @@ def _sign(value: float) -> int:
     return (value > 0) - (value < 0)
 
 
-def _shares(
-    conditions: Iterable[Mapping[Unit, float]], variants: list[int]
-) -> tuple[dict[str, float | None], int, int] | None:
-    """Return the shares of variance within a mode and model, the units and those left out; None if nothing varies.
+def _shares(conditions: Iterable[Mapping[Unit, float]], variants: list[int]) -> tuple[Any, ...] | None:
+    """Return the share of each factor, the units and those left out; None if nothing varies within a mode and model.
 
     Seeds that lack a value in a variant are left out, because a mean over other scenarios is no effect of the wording.
     """
@@ -196,10 +181,7 @@ def _shares(
     total = sum(part or 0.0 for part in parts) if parts else 0.0
     if parts is None or total < 1e-12:
         return None
-    shares = {
-        factor: None if part is None else round(part / total, 4) for factor, part in zip(FACTORS, parts, strict=True)
-    }
-    return shares, used, missing
+    return *(None if part is None else round(part / total, 4) for part in parts), used, missing
 
 
 def _blocks(values: Mapping[Unit, float], variants: list[int]) -> tuple[dict[str, Block], int]:
@@ -226,12 +208,12 @@ def sentences(found: Robustness) -> list[str]:
         "modes the sign depends on the variant."
     ]
     told += [
-        f"{each.family}, {each.measure.heading}, {each.contrast}: no difference is stated, because its sign "
-        f"holds in {each.holds} of {len(each.by_variant)} variants only."
+        f"{each.family}, {each.heading}, {each.contrast}: no difference is stated, because its sign "
+        f"holds in {each.holds} of {each.cells} variants only."
         for each in withheld
         if each.foremost
     ]
-    if any(each.parts["seed"] is None for each in found.shares):
+    if any(each.seed is None for each in found.shares):
         told.append(
             "There is one seed for each scenario, so scenario contains seed, and rest contains what a variant does in "
             "single scenarios; -n 2 or more separates them."
@@ -245,10 +227,10 @@ def contrast_table(found: Robustness) -> Table:
     lines = []
     for each in found.contrasts:
         if each.foremost:
-            values = each.by_variant.values()
-            numbers = [_number(value, each.measure.kind) for value in (each.estimate, min(values), max(values))]
-            holds, verdict = f"{each.holds} of {len(values)}", "withheld" if each.withheld else "kept"
-            lines.append([each.family, each.measure.heading, each.contrast, *numbers, holds, verdict])
+            values = [one.estimate for one in each.by_variant]
+            numbers = [_number(value, each.kind) for value in (each.estimate, min(values), max(values))]
+            holds, verdict = f"{each.holds} of {each.cells}", "withheld" if each.withheld else "kept"
+            lines.append([each.family, each.heading, each.contrast, *numbers, holds, verdict])
     title = "Differences between modes over all variants, and the lowest and highest of a single one"
     return Table(title, heads, lines, words=3)
 
@@ -257,7 +239,7 @@ def share_table(found: Robustness) -> Table:
     """Return the shares of variance within a mode."""
     heads = ["family", "measure", "scenario", "variant", "scenario x variant", "seed", "rest"]
     lines = [
-        [each.family, each.measure.heading, *("-" if part is None else f"{part:.0%}" for part in each.parts.values())]
+        [each.family, each.heading, *("-" if part is None else f"{part:.0%}" for part in astuple(each)[5:10])]
         for each in found.shares
     ]
     return Table("Shares of the variance within a mode, by source", heads, lines, words=2)

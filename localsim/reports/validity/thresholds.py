@@ -73,10 +73,6 @@ class Thresholds:
         file, share = options_of(_printable(self.file))
         return f"--weights {shlex.quote(file)}" + ("" if share is None else f" --sensitivity {share:g}")
 
-    def as_json(self) -> dict[str, Any]:
-        """Return a row of `thresholds` in `report --json`."""
-        return dict(vars(self))
-
 
 def thresholds(store: Store, run_id: str) -> list[Thresholds]:
     """Return the sets of thresholds behind the leaks of a run, the one with most episodes first.
