@@ -26,7 +26,6 @@ from localsim.reports.render import html, markdown
 from localsim.reports.validity import correction, instruments
 from localsim.reports.validity.correction import FEWEST, Outcome, corrected, corrections, drawn, naive
 from localsim.reports.validity.judges import Reliability
-from localsim.stats import NOTHING, Estimate
 from localsim.store.database import Store
 from localsim.store.records import LeakRecord, Record, score_records
 from scripts.leakage import data
@@ -248,7 +247,7 @@ def test_a_rater_who_goes_on_as_told_corrects_the_rest(store: Store, run: str) -
 
 
 def by_error(found: Sequence[instruments.Error], instrument: str) -> dict[str, dict[str, Any]]:
-    return {row.error: row.as_json() for row in found if row.instrument == instrument}
+    return {row.error: vars(row) for row in found if row.instrument == instrument}
 
 
 def test_the_detectors_errors_have_the_counts_of_the_labelled_files() -> None:
@@ -320,9 +319,9 @@ def test_a_number_that_is_not_known_is_said_to_be_so(monkeypatch: pytest.MonkeyP
 
 
 def test_a_judge_is_an_instrument() -> None:
-    judge = Reliability("toy", 60, {}, Estimate(0.7, 0.6, 0.8, 12), known=60, pairs=9, spread=None)
-    (row,) = instruments.instruments([], [], [judge, replace(judge, follows=NOTHING)])
-    assert (row.instrument, row.share.value, row.n) == ("judge toy", 0.7, "60")
+    judge = Reliability("toy", 60, {}, 0.7, 0.6, 0.8, 60, 9, 12, spread=None, warning=None)
+    (row,) = instruments.instruments([], [], [judge, replace(judge, goal_auroc=None)])
+    assert (row.instrument, row.value, row.n) == ("judge toy", 0.7, 60)
     assert "70% [60%, 80%] of 60" in instruments.sentences([row])[0]
 
 

@@ -169,7 +169,7 @@ def judged(
 
 
 def judge_of(rows: list[Goals]) -> dict[str, Any]:
-    return judges._judge("judge.x", rows).as_json()
+    return vars(judges._judge("judge.x", rows))
 
 
 def test_a_judge_no_better_than_chance_is_called_so() -> None:
@@ -224,7 +224,7 @@ def test_granted_conditions_have_goals_and_leaks_of_their_own(store: Store) -> N
         given = [Score("goal", marks[row["mode"]], agent="x")]
         store.take_in(score_records(row["episode_id"], "judge.m", "1", given))
     (found,) = judges.reliability(store, run_id)
-    assert found.goals == marks and list(found.goals) == list(marks)
+    assert found.goal_by_mode == marks and list(found.goal_by_mode) == list(marks)
     shown = CliRunner().invoke(cli, ["score", run_id, "--db", str(store.path)]).output
     assert "agents+all" in shown and "condition" in shown
     counts = leaks_by_condition(store, run_id)

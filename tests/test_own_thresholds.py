@@ -223,8 +223,8 @@ def test_every_report_names_the_thresholds(store: Store, run: str) -> None:
     for text in (shown.output, render(data), as_markdown(data), card_markdown(made), json.dumps(data.as_json())):
         assert named in text
     errors = [row for row in data.instruments if row.instrument.endswith(own(0.0).identity)]
-    assert {row.error: row.share.value for row in errors} == {"precision of pairs": 0.6, "recall of pairs": 0.75}
-    assert all("too good" in row.labels.labelled_by for row in errors)
+    assert {row.error: row.value for row in errors} == {"precision of pairs": 0.6, "recall of pairs": 0.75}
+    assert all("too good" in row.labelled_by for row in errors)
 
 
 def test_a_mixture_in_a_run_is_said(store: Store, run: str) -> None:

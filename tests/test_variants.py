@@ -7,7 +7,7 @@ import re
 import string
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import asdict, fields
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -308,7 +308,7 @@ def test_too_small_tables_have_no_shares() -> None:
 def test_players_that_ignore_the_wording_have_no_variance_by_wording(played: tuple[Store, str]) -> None:
     made = robustness(*played)
     assert made is not None
-    found = made.as_json()
+    found = asdict(made)
     assert len(found["variants"]) == 8 and len(found["shares"]) > 5
     assert {row["family"] for row in found["shares"]} == {"mutual_friends", "craigslist"}
     for row in found["shares"]:
@@ -353,7 +353,7 @@ def test_a_player_that_depends_on_the_variant_is_found(
     run_id = runner.start(plan, store, Quiet(), print).run_id
     data = report(store, run_id)
     assert data.robustness is not None
-    found = data.robustness.as_json()
+    found = asdict(data.robustness)
     success = next(row for row in found["shares"] if row["measure"] == "success_rate")
     assert success["variant"] > 0.9
     row = next(row for row in found["contrasts"] if row["measure"] == "success_rate")
