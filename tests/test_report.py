@@ -359,7 +359,7 @@ def test_a_warning_stands_where_it_matters() -> None:
     run["models_json"] = json.dumps({"m": {"kind": "scripted"}, "gone": {"kind": "remote", "url": "http://x"}})
     remarks = remarks_on(run, cells)
     told = [each.text for each in remarks]
-    found = head.notes(Report(run, comparison=cells, remarks=remarks, warnings=[*told, "Of unknown origin."]))
+    found = head.notes(Report(run, comparison=cells, remarks=[*remarks, Remark("Of unknown origin.")]))
     assert [text[:18] for text in found.families["craigslist"]] == ["As few as 5 comple"]
     assert [text[:14] for text in found.families["mutual_friends"]] == ["First mentions"]
     assert found.models == {"m": ["m: played by a script, not by a language model."]}
@@ -368,7 +368,7 @@ def test_a_warning_stands_where_it_matters() -> None:
     placed = [*found.general, *(text for texts in beside_rows for text in texts)]
     assert sorted(placed) == sorted([*told, "Of unknown origin."]), "none is lost"
     twice = [Remark("Small.", models=[name]) for name in ("m", "other")]
-    found = head.notes(Report(run, comparison=cells, remarks=twice, warnings=["Small.", "Small."]))
+    found = head.notes(Report(run, comparison=cells, remarks=twice))
     assert found.models == {"m": ["Small."], "other": ["Small."]}, "one warning about models of two runs"
 
 

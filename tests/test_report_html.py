@@ -21,6 +21,7 @@ from localsim.reports.document import Report
 from localsim.reports.measures import measures_of
 from localsim.reports.render.html import render
 from localsim.reports.results import Number, Result
+from localsim.reports.validity.remarks import Remark
 from localsim.reports.validity.typical import Example, examples
 from localsim.runs.runner import Plan, start
 from localsim.runs.scheduler import Watcher
@@ -188,9 +189,9 @@ def test_tables_leave_out_empty_columns_and_mark_missing_values(made: tuple[Repo
 
 def test_warnings_stand_before_the_figures(made: tuple[Report, list[Example]]) -> None:
     data, shown = made
-    text = written(data, shown, warnings=["Mind <this>."])
+    text = written(data, shown, remarks=[Remark("Mind <this>.")])
     assert text.index("Mind &lt;this&gt;.") < text.index("<table")
-    assert "<aside" not in written(data, shown, warnings=[])
+    assert "<aside" not in written(data, shown, remarks=[])
 
 
 def test_what_models_wrote_is_escaped(made: tuple[Report, list[Example]]) -> None:

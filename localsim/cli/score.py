@@ -242,7 +242,7 @@ def _print_scored(found: dict[str, Any], *, private: bool) -> None:
         click.echo(sentence(rate))
     for table in choice_tables(found["choices"]):
         click.secho(clean(table.title), bold=True)
-        print_table(table.heads, table.rows)
+        print_table(list(map(str, table.heads)), table.rows)
         click.echo(clean("\n".join(table.notes)))
 
 

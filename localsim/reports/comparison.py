@@ -189,7 +189,7 @@ def values_of(store: Store, runs: list[str], read: Sequence[Row] | None = None) 
     `read` are the newest scores of the runs with their sides, if they have been read.
     """
     if read is None:
-        read = [row for run_id in runs for row in sided(store, run_id, queries.paired_scores(store, run_id))]
+        read = [row for run_id in runs for row in sided(store, run_id, queries.scores(store, run_id))]
     played = (row for run_id in runs for row in queries.episodes(store, run_id))
     placed = {row["episode_id"]: (condition_of(row), _unit(row)) for row in played}
     scores: dict[str | None, list[Row]] = defaultdict(list)

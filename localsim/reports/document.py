@@ -54,9 +54,8 @@ class Report:
     """First disclosures."""
     thresholds: Sequence[Thresholds] = ()
     """The sets of thresholds with which leaks were found; the first is that of the last search."""
-    warnings: Sequence[str] = ()
     remarks: Sequence[Remark] = ()
-    """The warnings with the families or models that they are about."""
+    """Warnings, with the families or models that they are about."""
     judges: Sequence[Reliability] = ()
     naturalness: Sequence[Rate] = ()
     annotations: Row = field(default_factory=lambda: {"raters": []})
@@ -81,6 +80,11 @@ class Report:
     talks: Sequence[Example] = ()
     """Conversations to show on a page; JSON leaves them out."""
 
+    @property
+    def warnings(self) -> list[str]:
+        """The texts of the remarks, each once."""
+        return list(dict.fromkeys(each.text for each in self.remarks))
+
     def as_json(self) -> Row:
         """Return the object that `report --json` prints."""
         values = {name: _as_json(value) for name, value in vars(self).items() if name != "talks"}
@@ -92,6 +96,7 @@ class Report:
                 found[name] = value
             if name == "thresholds":
                 found["detector"] = self.thresholds[0].accuracy if self.thresholds else None
+                found["warnings"] = self.warnings
         return found
 
 

@@ -11,6 +11,7 @@ from localsim.reports.compose.aloud import with_paragraph
 from localsim.reports.compose.beside import with_conditions, with_people
 from localsim.reports.document import Report
 from localsim.reports.figures import references
+from localsim.reports.validity.remarks import Remark
 from localsim.reports.validity.thresholds import warnings
 from localsim.reports.validity.typical import examples
 from localsim.store.conditions import Condition
@@ -46,7 +47,7 @@ def of(store: Store, ask: Ask) -> Report:
     with store.held() as reader:
         alone = report(reader, ask.run_id)
         told = warnings(reader, alone.thresholds[:1], ask.run_id, ask.beside)
-        found = with_people(reader, replace(alone, warnings=[*alone.warnings, *told]), ask.people)
+        found = with_people(reader, replace(alone, remarks=[*alone.remarks, *map(Remark, told)]), ask.people)
         if ask.figures:
             return with_conditions(reader, found, ask.conditions)
         found = with_conditions(reader, with_paragraph(reader, found, ask.conditions), ask.conditions)

@@ -91,8 +91,8 @@ class Result:
 
     def as_json(self, measures: Iterable[Measure]) -> dict[str, Any]:
         """Return a row of `comparison` in `report --json`; measures that its run lacks have no value there."""
-        names = ("family", "mode", "see", "condition", "model", "n", "scenarios")
-        names += ("completed", "failed", "searched", "private", "missed")
+        counts = ("n", "scenarios", "completed", "failed", "searched", "private", "missed")
+        names = ("family", "mode", "see", "condition", "model", *counts)
         found: dict[str, Any] = {name: getattr(self, name) for name in names}
         for key, number in self.numbers.items():
             found |= number.as_json(key)

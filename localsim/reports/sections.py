@@ -151,7 +151,7 @@ def errors(data: Report) -> Iterator[Section]:
     """Yield the section on the errors of the instruments, and on what relies on them, if they read anything."""
     if data.instruments and any(row.completed for row in data.comparison):
         heads = ["instrument", "question", "labels by", "raters", "their agreement", "right", "n"]
-        rows = [
+        rows: list[list[Cell]] = [
             [
                 *(each.instrument, f"{each.error}: {each.meaning}"),
                 *(each.labelled_by, each.raters, each.agreement),

@@ -30,7 +30,7 @@ from localsim.reports.validity.correction import corrections
 from localsim.reports.validity.headline import headline
 from localsim.reports.validity.instruments import instruments, leak_sources
 from localsim.reports.validity.judges import rates, reliability
-from localsim.reports.validity.remarks import remarks_on
+from localsim.reports.validity.remarks import Remark, remarks_on
 from localsim.reports.validity.robustness import robustness, sign_turns
 from localsim.reports.validity.thresholds import sentences, thresholds
 from localsim.reports.validity.thresholds import warnings as mixtures
@@ -60,7 +60,6 @@ def _read(store: Store, run_id: str) -> Report:
     found = table(store, run_id, scores)
     used = thresholds(store, run_id) if any(row.private for row in found.comparison) else []
     told = playing.of_run(store, run_id)
-    remarks = remarks_on(run, found.comparison, told)
     asked = {name.partition(".")[0] for name in {row["evaluator"] for row in scores}}
     judges = reliability(store, run_id) if "judge" in asked else []
     played = dict.fromkeys(row.family for row in found.comparison if row.completed)
@@ -71,8 +70,7 @@ def _read(store: Store, run_id: str) -> Report:
         playing=told,
         leaks=queries.leaks(store, run_id),
         thresholds=used,
-        warnings=[*(each.text for each in remarks), *mixtures(store, used, run_id)],
-        remarks=remarks,
+        remarks=[*remarks_on(run, found.comparison, told), *map(Remark, mixtures(store, used, run_id))],
         judges=judges,
         naturalness=rates(store, run_id) if "naturalness" in asked else [],
         annotations=agreement(store, run_id),

@@ -65,7 +65,8 @@ def with_colours(report: Report) -> Report:
 
     A condition has one number in all figures of the report.
     """
-    every = [*report.comparison, *(series for curve in report.curves for series in curve.series)]
+    every: list[Result | Series] = [*report.comparison]
+    every += [series for curve in report.curves for series in curve.series]
     colours = draw.numbered({_key(each): each.mode for each in every})
     rows = [replace(row, twin=colours[_key(row)]) for row in report.comparison]
     drawn = [
@@ -182,14 +183,12 @@ def _joined(report: Report, rows: Sequence[Result], theirs: Report, remarks: Seq
     """Return a report with further rows, with the curves and measures of their run, and with warnings about them."""
     known = {measure.key for measure in report.measures}
     families = {row.family for row in report.comparison}
-    told = [each.text for each in remarks if each.text not in report.warnings]
     return replace(
         report,
         measures=[*report.measures, *(measure for measure in theirs.measures if measure.key not in known)],
         comparison=[*report.comparison, *rows],
         curves=_with_curves(report.curves, [curve for curve in theirs.curves if curve.family in families]),
         remarks=[*report.remarks, *remarks],
-        warnings=[*report.warnings, *told],
     )
 
 

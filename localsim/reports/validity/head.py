@@ -65,7 +65,8 @@ def tables(data: Report) -> list[Head]:
                 some = own[start : start + WIDE]
                 fresh = [text for text in of_model(data, model) if text not in told]
                 told.update(fresh)
-                lines = [(Term("conversations"), *map(Count.of_row, some)), *_lines(measures, some, data.references)]
+                counts: tuple[Cell, ...] = (Term("conversations"), *map(Count.of_row, some))
+                lines = [counts, *_lines(measures, some, data.references)]
                 found.append(Head(family, model, run_id, Table("", ["", *map(Column.of_row, some)], lines), fresh))
         same = left_out(data, family)
         if any(term.of for head in found[first:] for term, *_ in head.table.rows if isinstance(term, Term)):
@@ -271,20 +272,20 @@ class Notes:
 
 
 def notes(data: Report) -> Notes:
-    """Return the warnings of a report by place."""
-    shown_models = {part for row in data.comparison for part in row.model.split("|")}
-    shown_families = {row.family for row in data.comparison}
+    """Return the warnings of a report by place, each once in a place."""
+    models = {part for row in data.comparison for part in row.model.split("|")}
+    families = {row.family for row in data.comparison}
     found = Notes()
-    for text in dict.fromkeys(data.warnings):
+    for text in data.warnings:
         about = [each for each in data.remarks if each.text == text]
-        models = dict.fromkeys(name for one in about for name in one.models if name in shown_models)
-        of = dict.fromkeys(name for one in about for name in one.families if name in shown_families)
-        for name in models:
+        of_models = dict.fromkeys(name for each in about for name in each.models if name in models)
+        of_families = dict.fromkeys(name for each in about for name in each.families if name in families)
+        for name in of_models:
             found.models.setdefault(name, []).append(text)
-        for name in of:
+        for name in of_families:
             found.families.setdefault(name, []).append(text)
-        if not models and not of:
-            (found.beside if any(one.beside for one in about) else found.general).append(text)
+        if not of_models and not of_families:
+            (found.beside if any(each.beside for each in about) else found.general).append(text)
     return found
 
 

@@ -261,7 +261,8 @@ def _rate(judge: str, pair: Pair, names: Mapping[Condition, str], by_scenario: M
     agree = decided / len(values)
     return Rate(
         judge,
-        *(names[each] for each in pair),
+        names[pair[0]],
+        names[pair[1]],
         n=len(values),
         decided=decided,
         first_chosen=estimate.value,

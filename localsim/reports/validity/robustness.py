@@ -23,6 +23,8 @@ from localsim.store.queries import reports as queries
 from localsim.store.queries.runs import run_row
 
 Values = dict[Condition, dict[Unit, float]]
+Named = tuple[str, str, str, str, bool]
+"""The first fields of a contrast and of shares."""
 
 FACTORS = ("scenario", "variant", "both", "seed", "rest")
 """Sources of variance; `both` is what a variant does in one scenario and not in another."""
@@ -108,7 +110,7 @@ def robustness(store: Store, run_id: str) -> Robustness | None:
     shares: list[Shares] = []
     for family, measure, by_condition in values_of(store, [run_id]):
         named = (family, measure.key, measure.heading, measure.kind, measure.key in keys)
-        contrasts += [Contrast(*named, *found) for found in _contrasts(by_condition, variants)]
+        contrasts += _contrasts(named, by_condition, variants)
         if parts := _shares(by_condition.values(), variants):
             shares.append(Shares(*named, *parts))
     return Robustness(list(map(_described, variants)), contrasts, shares)
@@ -128,11 +130,8 @@ def _described(number: int) -> Variant:
     return Variant(number, found.wording, found.spacing.name, found.temperature, found.dry, found.repeat)
 
 
-Found = tuple[str, str, float, list[Estimated], int, int, bool]
-
-
-def _contrasts(by_condition: Values, variants: list[int]) -> Iterator[Found]:
-    """Yield the last fields of each `Contrast`."""
+def _contrasts(named: Named, by_condition: Values, variants: list[int]) -> Iterator[Contrast]:
+    """Yield the contrasts of a measure, over all variants and in each."""
     for one, other in pairs_of(by_condition):
         contrast = next((name for name, modes in CONTRASTS.items() if modes == (one.name, other.name)), None)
         estimate = _estimate(by_condition[one], by_condition[other])
@@ -145,8 +144,8 @@ def _contrasts(by_condition: Values, variants: list[int]) -> Iterator[Found]:
         ]
         signs = [_sign(each.estimate) for each in cells]
         model = other.model if one.model == other.model else f"{one.model}, {other.model}"
-        holds = signs.count(_sign(estimate))
-        yield contrast, model, estimate, cells, len(cells), holds, {1, -1} <= set(signs)
+        holds, withheld = signs.count(_sign(estimate)), {1, -1} <= set(signs)
+        yield Contrast(*named, contrast, model, estimate, cells, len(cells), holds, withheld)
 
 
 def _within(values: Mapping[Unit, float], variant: int) -> dict[Unit, float]:

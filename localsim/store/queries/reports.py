@@ -270,16 +270,6 @@ def own_disclosures(store: Store, run_id: str) -> dict[tuple[str, Condition], li
     return found
 
 
-def paired_scores(store: Store, run_id: str) -> list[Row]:
-    """Return the newest scores with a value: all columns of `v_scores`, scenario_hash, episode_index, seed, variant."""
-    return store.rows(
-        "SELECT c.*, e.scenario_hash, e.episode_index, e.seed, e.variant "
-        "FROM v_scores c JOIN v_episodes e USING (episode_id) "
-        "WHERE c.newest AND c.value IS NOT NULL AND c.run_id = ? ORDER BY c.episode_id",
-        [run_id],
-    )
-
-
 @dataclass(frozen=True)
 class Goals(Conditioned):
     """What a judge said of the goals of one episode: means over its agents."""
