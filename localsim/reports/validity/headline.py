@@ -96,7 +96,7 @@ def _answer(family: str, model: str, data: Report, compared: Sequence[Row], turn
     if {each.verdict for each in findings.values() if each} == {"not told"}:
         sentences = [f"{title}: {_whether(findings, about)}{_missing(findings)}."]
     else:
-        sentences = [f"{title}: {_sizes(findings, about)}; {_tail(findings)}{_missing(findings)}."]
+        sentences = [f"{title}: {_sizes(findings, about.heading)}; {_tail(findings)}{_missing(findings)}."]
     peeking = _peeking(family, model, data)
     sentences += [peeking] if peeking not in ("", "unknown") else []
     success = next((row for row in own if (row["measure"], row["contrast"]) == (SUCCESS, INFORMATION)), None)
@@ -171,16 +171,17 @@ def _upwards(found: Finding) -> Finding:
     return replace(found, difference=-found.difference, interval=(-high, -low))
 
 
-def _sizes(findings: Findings, about: Measure) -> str:
-    """Return the differences with their intervals."""
+def _sizes(findings: Findings, heading: str) -> str:
+    """Return the differences of causes, or of contrasts, with their intervals."""
     parts: list[str] = []
     counted = not _together(findings.values())
     for name, each in findings.items():
-        what = about.heading if not parts else "it"
+        cause, what = _CAUSES.get(name, name), "it" if parts else heading
         if each and each.verdict == "withheld":
-            parts.append(f"{_CAUSES[name]} changed {what} by an amount that this report withholds")
+            parts.append(f"{cause} changed {what} by an amount that this report withholds")
         elif each:
-            parts.append(f"{_CAUSES[name]} {_change(what, each, counted)}")
+            size, *known = _known(each, counted)
+            parts.append(f"{cause} changed {what} by {size}" + (f" ({', '.join(known)})" if known else ""))
     return ", ".join(parts)
 
 
@@ -209,12 +210,6 @@ _CAUSES = {
     "text": "one text instead of turns",
     "information+author": "one author, turn by turn, who sees every side,",
 }
-
-
-def _change(what: str, found: Finding, counted: bool) -> str:
-    """Return a difference as a predicate with its interval, and if `counted` with its number of scenarios."""
-    size, *known = _known(found, counted)
-    return f"changed {what} by {size}" + (f" ({', '.join(known)})" if known else "")
 
 
 def _known(found: Finding, counted: bool) -> list[str]:
@@ -266,11 +261,7 @@ def contrasts_sentence(causes: Mapping[str, Finding], heading: str) -> str:
     The findings are about one measure, which has this heading. A cause is what tells the two conditions of a finding
     apart. Pairs with different numbers of scenarios state their own.
     """
-    parts: list[str] = []
     n = _together(causes.values())
-    for cause, each in causes.items():
-        what = heading if not parts else "it"
-        parts.append(f"{cause} {_change(what, each, counted=not n)}")
     found = [cause for cause, each in causes.items() if each.verdict == "found"]
     if all(each.scenarios == 1 for each in causes.values()):
         tail = "one scenario cannot tell a change from none"
@@ -278,7 +269,7 @@ def contrasts_sentence(causes: Mapping[str, Finding], heading: str) -> str:
         tail = f"{n}this finds the change by {' and '.join(found)}"
     else:
         tail = f"{n}none of it can be told from no change{_too_few(causes.values())}"
-    return f"{', '.join(parts)}; {tail}."
+    return f"{_sizes(causes, heading)}; {tail}."
 
 
 def _peeking(family: str, model: str, data: Report) -> str:
