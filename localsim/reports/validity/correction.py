@@ -28,6 +28,7 @@ from localsim.store.conditions import Condition, in_order
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode
 from localsim.store.queries import annotation as queries
+from localsim.store.queries.annotation import Answer, Disclosure
 
 Row = dict[str, Any]
 Key = tuple[str, Condition]
@@ -105,10 +106,10 @@ def corrections(store: Store, run_id: str) -> list[Row]:
     if not scored:
         return []
     talks = [talk for talk in talks_of(store, run_id) if private_facts(talk.episode.scenario)]
-    labels = drawn(talks, [row for row in stored_rows(store, run_id) if row["task"] == "disclosures"])
-    found: dict[str, list[Row]] = defaultdict(list)
+    labels = drawn(talks, [row for row in stored_rows(store, run_id) if row.task == "disclosures"])
+    found: dict[str, list[Disclosure]] = defaultdict(list)
     for row in queries.first_disclosures(store, run_id):
-        found[row["episode_id"]].append(row)
+        found[row.episode_id].append(row)
     cells: dict[Key, list[Talk]] = defaultdict(list)
     for talk in talks:
         if talk.episode.episode_id in scored:
@@ -118,15 +119,15 @@ def corrections(store: Store, run_id: str) -> list[Row]:
     return [row for key in ordered for row in _rows(key, cells[key], found, labels, talks)]
 
 
-def drawn(talks: Sequence[Talk], rows: Sequence[Row]) -> list[Row]:
+def drawn(talks: Sequence[Talk], rows: Sequence[Answer]) -> list[Answer]:
     """Return the answers that are a random draw of episodes: those before the first gap in their rater's order.
 
     Answers of language models count only if no person answered: a correction is as good as its labels.
     """
-    kind = next((kind for kind in MADE_BY if any(row["made_by"] == kind for row in rows)), None)
+    kind = next((kind for kind in MADE_BY if any(row.made_by == kind for row in rows)), None)
     kept = []
-    for rater in sorted({row["rater"] for row in rows if row["made_by"] == kind}):
-        answers = {row["item_id"]: row for row in rows if row["rater"] == rater and row["made_by"] == kind}
+    for rater in sorted({row.rater for row in rows if row.made_by == kind}):
+        answers = {row.item_id: row for row in rows if row.rater == rater and row.made_by == kind}
         for item in disclosures_from(talks, rater):
             if item.item_id not in answers:
                 break
@@ -135,14 +136,18 @@ def drawn(talks: Sequence[Talk], rows: Sequence[Row]) -> list[Row]:
 
 
 def _rows(
-    key: Key, talks: Sequence[Talk], found: Mapping[str, Sequence[Row]], labels: Sequence[Row], every: Sequence[Talk]
+    key: Key,
+    talks: Sequence[Talk],
+    found: Mapping[str, Sequence[Disclosure]],
+    labels: Sequence[Answer],
+    every: Sequence[Talk],
 ) -> list[Row]:
     """Return the rows of one cell; `every` has all episodes of the run that a rater is given."""
     own = {talk.episode.episode_id for talk in talks}
-    answers: dict[str, list[Row]] = defaultdict(list)
+    answers: dict[str, list[Answer]] = defaultdict(list)
     for row in labels:
-        if row["item_id"] in own:
-            answers[row["item_id"]].append(row)
+        if row.item_id in own:
+            answers[row.item_id].append(row)
     used = [row for rows in answers.values() for row in rows]
     needed = _needed(talks, labels, every)
     rows = []
@@ -164,12 +169,12 @@ def _rows(
     return rows
 
 
-def _needed(talks: Sequence[Talk], labels: Sequence[Row], every: Sequence[Talk]) -> Row:
+def _needed(talks: Sequence[Talk], labels: Sequence[Answer], every: Sequence[Talk]) -> Row:
     """Return how many more episodes must be labelled until a cell has enough, and the rater who has labelled most."""
     own = {talk.episode.episode_id for talk in talks}
-    done = own & {row["item_id"] for row in labels}
+    done = own & {row.item_id for row in labels}
     wanted = min(FEWEST, len(talks))
-    by_rater = Counter(row["rater"] for row in labels)
+    by_rater = Counter(row.rater for row in labels)
     rater = by_rater.most_common(1)[0][0] if by_rater else None
     if len(done) >= wanted:
         return {"needed": 0, "rater": rater}
@@ -186,11 +191,11 @@ def _named(name: str, found: Estimate) -> Row:
     return {key: None if end is None else round(end, 4) for key, end in ends.items()}
 
 
-def _outcome(talk: Talk, found: Sequence[Row], answers: Mapping[str, Sequence[Row]], place: int) -> Outcome:
+def _outcome(talk: Talk, found: Sequence[Disclosure], answers: Mapping[str, Sequence[Answer]], place: int) -> Outcome:
     facts = len(private_facts(talk.episode.scenario))
-    own = sum(row["speaker"] == row["owner"] for row in found)
+    own = sum(row.speaker == row.owner for row in found)
     predicted = (own / facts, (len(found) - own) / facts)
-    marks = [labelled(talk.episode, row["value"])[place] for row in answers.get(talk.episode.episode_id, ())]
+    marks = [labelled(talk.episode, row.value)[place] for row in answers.get(talk.episode.episode_id, ())]
     return Outcome(talk.unit[0], predicted[place], statistics.fmean(marks) if marks else None)
 
 
