@@ -20,7 +20,6 @@ from localsim.store.database import Store
 from localsim.study.design import ARMS, FINE_TUNED
 from localsim.study.stages import Session
 
-Row = dict[str, Any]
 Pair = tuple[Condition, Condition]
 JUDGED = (
     ("script", "agents"),
@@ -54,7 +53,7 @@ def _runs(wanted: Sequence[Pair]) -> list[str]:
     return list(dict.fromkeys(each.run_id for pair in wanted for each in pair))
 
 
-def rates(store: Store, wanted: Sequence[Pair], judge: str) -> list[Row]:
+def rates(store: Store, wanted: Sequence[Pair], judge: str) -> list[dict[str, Any]]:
     """Return for each pair the share of decided pairs of conversations in which the first condition was chosen."""
     return [row for row in rates_between(store, wanted) if row["judge"] == judge]
 
