@@ -45,7 +45,7 @@ def prefers(run_id: str) -> Any:
     """A rater who prefers one run, and reads."""
 
     def choose(item: PairItem) -> int:
-        return item.expected or (1 if item.first.run_id == run_id else 2)
+        return item.expected or (1 if item.episode.run_id == run_id else 2)
 
     return choose
 
@@ -59,7 +59,7 @@ def test_pairs_across_runs_are_rated_blind_and_named_in_results(own_runs: tuple[
         items = items_of(store, chosen_, "pairs", rater)
         plain = [item for item in items if isinstance(item, PairItem) and not item.attention]
         assert len(plain) == 6 and len(items) > 6, "three scenarios twice, and an attention item"
-        assert all({item.first.run_id, item.second.run_id} == {first, second} for item in plain)
+        assert all({item.episode.run_id, item.second.run_id} == {first, second} for item in plain)
         answers += [answered(item, prefers(second)(item), origin="browser") for item in items]
     sides = [answer.shown["1"] for answer in answers if not answer.attention]
     left = store.rows(
@@ -185,10 +185,8 @@ def test_a_server_for_raters_of_conditions_names_none_of_them(own_runs: tuple[St
             data = {"csrf": field(text, "csrf"), "item": field(text, "item"), "value": "1"}
             text = client.post(address, data=data).text
         assert "All done" in text and not secret.search(text)
-    pairs = [row for row in rows(store, first) if not row["attention"]]
-    assert len(pairs) == 6 and {frozenset((row["run_1"], row["run_2"])) for row in pairs} == {
-        frozenset((first, second))
-    }
+    pairs = [row for row in rows(store, first) if not row.attention]
+    assert len(pairs) == 6 and {frozenset((row.run_1, row.run_2)) for row in pairs} == {frozenset((first, second))}
     assert agreement(store, chosen_, drop_inattentive=False)["pairs"]["rates"][0]["decided"] == 6
 
 

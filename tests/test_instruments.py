@@ -190,7 +190,7 @@ def test_only_a_random_draw_counts(store: Store, run: str) -> None:
     save_all(store, [*chosen[:2], *chosen[3:]])
     talks = talks_of(store, run)
     kept = drawn(talks, rows(store, run))
-    assert [row["item_id"] for row in kept] == [item.item_id for item in items[:2]]
+    assert [row.item_id for row in kept] == [item.item_id for item in items[:2]]
     assert not any(row.corrected.value is not None and row.labelled < row.episodes for row in corrections(store, run))
     save_all(store, chosen)
     assert len(drawn(talks, rows(store, run))) == len(items)

@@ -229,10 +229,10 @@ def test_granted_conditions_have_goals_and_leaks_of_their_own(store: Store) -> N
     assert "agents+all" in shown and "condition" in shown
     counts = leaks_by_condition(store, run_id)
     by_view = store.rows("SELECT mode, coalesce(see, '') AS see, count(*) AS n FROM v_leaks GROUP BY ALL")
-    assert {row["see"] for row in counts if row["mode"] == "agents"} == {"", "all"}
+    assert {row.see for row in counts if row.mode == "agents"} == {"", "all"}
     assert sum(row["n"] for row in by_view) > 0
     for row in by_view:
-        here = [each["facts"] for each in counts if (each["mode"], each["see"]) == (row["mode"], row["see"])]
+        here = [each.facts for each in counts if (each.mode, each.see) == (row["mode"], row["see"])]
         assert sum(here) == row["n"]
     told = CliRunner().invoke(cli, ["score", run_id, "--json", "--db", str(store.path)]).stdout
     assert {row["condition"] for row in json.loads(told)["leaks"]} == {

@@ -142,7 +142,7 @@ def test_choices_of_raters_and_judges_are_rows(
     items = items_of(store, chosen, "pairs", "ann")
 
     def prefers(item: PairItem) -> int:
-        return item.expected or (1 if item.first.run_id == taught.run_id else 2)
+        return item.expected or (1 if item.episode.run_id == taught.run_id else 2)
 
     save_all(store, [answered(item, prefers(item), origin="browser") for item in items if isinstance(item, PairItem)])
     monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(choosing("length")))

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localsim.__main__ import run as ask
-from localsim.annotation.items import pair_items
+from localsim.annotation.items import items_of
 from localsim.backends.scripted import ScriptedBackend
 from localsim.conversation.episode import MODES, Sampling
 from localsim.conversation.exchange import Request
@@ -391,10 +391,10 @@ def test_nobody_compares_modes_across_variants(played: tuple[Store, str]) -> Non
     judge = Naturalness("scripted")
     batches = judge.batches(scoring.subjects(store, run_id), {})
     judged = [pair for batch in batches for pair in zip(batch[::2], batch[1::2], strict=True)]
-    rated = [item for item in pair_items(store, run_id, "rater") if not item.attention]
+    rated = [item for item in items_of(store, run_id, "pairs", "rater") if not item.attention]
     assert len(judged) == len(rated) == 5 * 2 * 8 * 3
     assert all(one.variant == other.variant for one, other in judged)
-    assert all(variant[item.first.episode_id] == variant[item.second.episode_id] for item in rated)
+    assert all(variant[item.episode.episode_id] == variant[item.second.episode_id] for item in rated)
     for episode_id in list(variant)[:20]:
         beside = pages.siblings(store, episode_id)
         assert len(beside) == 2 and {variant[row["episode_id"]] for row in beside} == {variant[episode_id]}

@@ -164,7 +164,7 @@ def _found(
     from localsim.store.conditions import condition_of, names_of
     from localsim.store.queries.scoring import leaks_by_condition
 
-    leak_counts = [row for each in runs for row in leaks_by_condition(store, each)]
+    leak_counts = [vars(row) for each in runs for row in leaks_by_condition(store, each)]
     names = names_of(map(condition_of, leak_counts))
     leak_counts = [{"condition": names[condition_of(row)], **row} for row in leak_counts]
     return {

@@ -8,7 +8,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from localsim.annotation.agreement import agreement, sentences
 from localsim.annotation.selection import Selection
@@ -20,7 +19,6 @@ from localsim.store.database import Store
 from localsim.study.design import ARMS, FINE_TUNED
 from localsim.study.stages import Session
 
-Row = dict[str, Any]
 Pair = tuple[Condition, Condition]
 JUDGED = (
     ("script", "agents"),

@@ -29,9 +29,8 @@ from localsim.store.conditions import Condition, in_order
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode
 from localsim.store.queries import annotation as queries
+from localsim.store.queries.annotation import Answer, Disclosure
 
-Row = dict[str, Any]
-"""An answer of a rater, as `annotation.records.rows` returns it."""
 Key = tuple[str, Condition]
 """Family and condition."""
 Counts = tuple[float, float]
@@ -144,10 +143,10 @@ def corrections(store: Store, run_id: str) -> list[Correction]:
     if not scored:
         return []
     talks = [talk for talk in talks_of(store, run_id) if private_facts(talk.episode.scenario)]
-    labels = drawn(talks, [row for row in stored_rows(store, run_id) if row["task"] == "disclosures"])
-    found: dict[str, list[Row]] = defaultdict(list)
+    labels = drawn(talks, [row for row in stored_rows(store, run_id) if row.task == "disclosures"])
+    found: dict[str, list[Disclosure]] = defaultdict(list)
     for row in queries.first_disclosures(store, run_id):
-        found[row["episode_id"]].append(row)
+        found[row.episode_id].append(row)
     cells: dict[Key, list[Talk]] = defaultdict(list)
     for talk in talks:
         if talk.episode.episode_id in scored:
@@ -157,15 +156,15 @@ def corrections(store: Store, run_id: str) -> list[Correction]:
     return [row for key in ordered for row in _rows(key, cells[key], found, labels, talks)]
 
 
-def drawn(talks: Sequence[Talk], rows: Sequence[Row]) -> list[Row]:
+def drawn(talks: Sequence[Talk], rows: Sequence[Answer]) -> list[Answer]:
     """Return the answers that are a random draw of episodes: those before the first gap in their rater's order.
 
     Answers of language models count only if no person answered: a correction is as good as its labels.
     """
-    kind = next((kind for kind in MADE_BY if any(row["made_by"] == kind for row in rows)), None)
+    kind = next((kind for kind in MADE_BY if any(row.made_by == kind for row in rows)), None)
     kept = []
-    for rater in sorted({row["rater"] for row in rows if row["made_by"] == kind}):
-        answers = {row["item_id"]: row for row in rows if row["rater"] == rater and row["made_by"] == kind}
+    for rater in sorted({row.rater for row in rows if row.made_by == kind}):
+        answers = {row.item_id: row for row in rows if row.rater == rater and row.made_by == kind}
         for item in disclosures_from(talks, rater):
             if item.item_id not in answers:
                 break
@@ -174,14 +173,18 @@ def drawn(talks: Sequence[Talk], rows: Sequence[Row]) -> list[Row]:
 
 
 def _rows(
-    key: Key, talks: Sequence[Talk], found: Mapping[str, Sequence[Row]], labels: Sequence[Row], every: Sequence[Talk]
+    key: Key,
+    talks: Sequence[Talk],
+    found: Mapping[str, Sequence[Disclosure]],
+    labels: Sequence[Answer],
+    every: Sequence[Talk],
 ) -> Iterator[Correction]:
     """Yield the rates of one cell; `every` has all episodes of the run that a rater is given."""
     own = {talk.episode.episode_id for talk in talks}
-    answers: dict[str, list[Row]] = defaultdict(list)
+    answers: dict[str, list[Answer]] = defaultdict(list)
     for row in labels:
-        if row["item_id"] in own:
-            answers[row["item_id"]].append(row)
+        if row.item_id in own:
+            answers[row.item_id].append(row)
     used = [row for rows in answers.values() for row in rows]
     needed, rater = _needed(talks, labels, every)
     for place, (measure, heading) in enumerate(RATES):
@@ -204,12 +207,12 @@ def _rows(
         )
 
 
-def _needed(talks: Sequence[Talk], labels: Sequence[Row], every: Sequence[Talk]) -> tuple[int, str | None]:
+def _needed(talks: Sequence[Talk], labels: Sequence[Answer], every: Sequence[Talk]) -> tuple[int, str | None]:
     """Return how many more episodes must be labelled until a cell has enough, and the rater who has labelled most."""
     own = {talk.episode.episode_id for talk in talks}
-    done = own & {row["item_id"] for row in labels}
+    done = own & {row.item_id for row in labels}
     wanted = min(FEWEST, len(talks))
-    by_rater = Counter(row["rater"] for row in labels)
+    by_rater = Counter(row.rater for row in labels)
     rater = by_rater.most_common(1)[0][0] if by_rater else None
     if len(done) >= wanted:
         return 0, rater
@@ -226,11 +229,11 @@ def _rounded(found: Estimate) -> Number:
     return Number("share", value, low, high)
 
 
-def _outcome(talk: Talk, found: Sequence[Row], answers: Mapping[str, Sequence[Row]], place: int) -> Outcome:
+def _outcome(talk: Talk, found: Sequence[Disclosure], answers: Mapping[str, Sequence[Answer]], place: int) -> Outcome:
     facts = len(private_facts(talk.episode.scenario))
-    own = sum(row["speaker"] == row["owner"] for row in found)
+    own = sum(row.speaker == row.owner for row in found)
     predicted = (own / facts, (len(found) - own) / facts)
-    marks = [labelled(talk.episode, row["value"])[place] for row in answers.get(talk.episode.episode_id, ())]
+    marks = [labelled(talk.episode, row.value)[place] for row in answers.get(talk.episode.episode_id, ())]
     return Outcome(talk.unit[0], predicted[place], statistics.fmean(marks) if marks else None)
 
 
