@@ -129,7 +129,7 @@ def rescored(store: Store, run_id: str, fault_of: Callable[[Row], str | None]) -
     for row in queries.episodes(store, run_id):
         if (fault := fault_of(row)) is not None:
             values = {"value": float(not fault), "label": fault, "reason": "made up", "turns": (1, 2) if fault else ()}
-            records.append(ScoreRecord(row["episode_id"], "play", "99", "plays", "", **values))
+            records.append(ScoreRecord(row.episode_id, "play", "99", "plays", "", **values))
     store.take_in(records)
 
 

@@ -34,7 +34,7 @@ from localsim.scenarios.parse import parse_scenario
 from localsim.stats import NOTHING, Estimate, mean, share
 from localsim.store.conditions import without_episodes
 from localsim.store.database import Store
-from localsim.store.queries.reports import Leak
+from localsim.store.queries.reports import Episode, Leak, Score
 from tests.conftest import TALK, Quiet, generated
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -84,13 +84,16 @@ def measured(**declared: Any) -> Measure:
 def scored(values: dict[str, list[float]], **names: dict[str, list[float]]) -> Cell:
     """A cell with scenario -> the scores of its episodes, and more scores by name."""
     scores = [
-        {"episode_id": f"{scenario}{place}", "agent": None, "name": name, "value": value, "side": ""}
+        Score(f"{scenario}{place}", "mutual_friends", "", name, None, value)
         for name, given in {"score": values, **names}.items()
         for scenario, own in given.items()
         for place, value in enumerate(own)
     ]
-    known = {row["episode_id"]: row["episode_id"][0] for row in scores}
-    episodes = [{"episode_id": key, "status": "completed", "scenario_hash": name} for key, name in known.items()]
+    known = {row.episode_id: row.episode_id[0] for row in scores}
+    episodes = [
+        Episode("r", "agents", "m", "", key, "mutual_friends", name, name, "completed", 0, 0, 0, 2)
+        for key, name in known.items()
+    ]
     return Cell("mutual_friends", episodes, scores, {})
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import cast
 
 from localsim.backends.scripted import open_scripted
 from localsim.conversation.checks import Check
@@ -20,15 +20,15 @@ from localsim.conversation.transcript import Turn
 from localsim.errors import GenerationFailed, ModelMissing
 from localsim.evaluators.evaluate import driven
 from localsim.evaluators.leaks import Leaks
-from localsim.families import FAMILIES, family_of
+from localsim.families import EVERYDAY, FAMILIES, family_of
 from localsim.families.players import PARROT
 from localsim.leakage.detector import LeakageDetector
 from localsim.leakage.features import Vectors
 from localsim.runs.plan import Plan
 from localsim.runs.scheduler import Simulation, Watcher
+from localsim.store.queries import reports as queries
 from localsim.store.records import Record, ScoreRecord
 
-Row = dict[str, Any]
 FIRST = 70_000
 """The first seed of the scenarios of controls, apart from those of scenarios that ship or train models."""
 
@@ -37,10 +37,8 @@ FIRST = 70_000
 class Sample:
     """The episodes of one mode, as `store.queries.reports` returns those of a run."""
 
-    episodes: Sequence[Row]
-    """episode_id, status, scenario_hash."""
-    scores: Sequence[Row]
-    """episode_id, agent, name, value, side, scenario_hash."""
+    episodes: Sequence[queries.Episode]
+    scores: Sequence[queries.Score]
     counts: Mapping[str, Mapping[str, tuple[int, int]]]
     """Name of a count (of `reports.measures.COUNTS`) -> episode id -> (how many, of how many)."""
 
@@ -125,18 +123,11 @@ class Kept:
             episode_id, spec.scenario, self.answers[spec.scenario.hash], spec.mode, spec.index, spec.seed, talk
         )
 
-    def sample(self, mode: Mode, leaks: Mapping[str, Iterable[Row]]) -> Sample:
+    def sample(self, mode: Mode, leaks: Mapping[str, Iterable[queries.Score]]) -> Sample:
         """Return the episodes of a mode with their scores; `leaks` has those of the search for leaks."""
         ids = [episode_id for episode_id, spec in self.specs.items() if spec.mode == mode]
         return Sample(
-            episodes=[
-                {
-                    "episode_id": each,
-                    "status": self.episodes[each].status,
-                    "scenario_hash": self.specs[each].scenario.hash,
-                }
-                for each in ids
-            ],
+            episodes=[self._episode(each) for each in ids],
             scores=[row for each in ids for row in (*self._rows(each), *leaks.get(each, ()))],
             counts={
                 "malformed": {each: (self.rejects[each], self.replies[each]) for each in ids},
@@ -146,7 +137,13 @@ class Kept:
             },
         )
 
-    def _rows(self, episode_id: str) -> Iterator[Row]:
+    def _episode(self, episode_id: str) -> queries.Episode:
+        spec, found = self.specs[episode_id], self.episodes[episode_id]
+        scenario, turns = spec.scenario, len(found.transcript.turns)
+        about = (episode_id, scenario.family or EVERYDAY.name, scenario.id, scenario.hash, found.status)
+        return queries.Episode("", spec.mode, "", "", *about, spec.index, spec.seed, 0, turns)
+
+    def _rows(self, episode_id: str) -> Iterator[queries.Score]:
         subject = self.subject(episode_id)
         for record in self.scores[episode_id]:
             if isinstance(record, ScoreRecord):
@@ -162,13 +159,13 @@ def _stale(episode: Episode) -> tuple[int, int]:
     return int(episode.stop_reason == "stale"), int(episode.status == "completed")
 
 
-def _row(subject: Subject, agent: str, name: str, value: float | None) -> Row:
-    side = family_of(subject.scenario.family).side(agent, subject.answer) if agent else ""
-    row: Row = {"episode_id": subject.episode_id, "agent": agent, "name": name, "value": value}
-    return {**row, "side": side, "scenario_hash": subject.scenario.hash}
+def _row(subject: Subject, agent: str, name: str, value: float | None) -> queries.Score:
+    family = family_of(subject.scenario.family)
+    side = family.side(agent, subject.answer) if agent else ""
+    return queries.Score(subject.episode_id, family.name, "", name, agent, value, side)
 
 
-def _leaks(subjects: Sequence[Subject]) -> dict[str, list[Row]]:
+def _leaks(subjects: Sequence[Subject]) -> dict[str, list[queries.Score]]:
     """Return the scores of leaks of each episode whose facts have terms that disclose; no embedding is needed."""
     asked = tuple(each for each in subjects if family_of(each.scenario.family).terms_disclose)
     if not asked:

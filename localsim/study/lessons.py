@@ -252,10 +252,10 @@ def without_mix_ups(store: Store, run_id: str, ids: Sequence[str]) -> list[str]:
     searched: set[str] = set()
     mixed: set[str] = set()
     for row in queries.scores(store, run_id):
-        if row["evaluator"] == LEAKAGE:
-            searched.add(row["episode_id"])
-        if (row["value"] or 0) > 0 and row["name"] in (UNTOLD, *family_of(row["family"]).unearned):
-            mixed.add(row["episode_id"])
+        if row.evaluator == LEAKAGE:
+            searched.add(row.episode_id)
+        if (row.value or 0) > 0 and row.name in (UNTOLD, *family_of(row.family).unearned):
+            mixed.add(row.episode_id)
     return [episode_id for episode_id in ids if episode_id in searched - mixed]
 
 

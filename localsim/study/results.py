@@ -13,7 +13,7 @@ from localsim.reports.comparison import compare
 from localsim.reports.compose.alone import beginning, cells, report
 from localsim.reports.conversation import playing
 from localsim.reports.conversation.playing import Playing
-from localsim.reports.measures import Cell, estimate, measures_of, sided
+from localsim.reports.measures import Cell, as_json, estimate, measures_of, sided
 from localsim.reports.validity.findings import Headline
 from localsim.reports.validity.instruments import Error
 from localsim.reports.validity.judges import Rate
@@ -123,7 +123,7 @@ def results_of(store: Store, study: Study, played: Played) -> Results:
         identity=played.identity,
         runs=played.runs,
         conditions=[Labelled(**vars(each), constructed=each in constructed) for each in every],
-        measures=first.measures,
+        measures=list(map(as_json, first.measures)),
         rows=rows_of(store, every, task_of, _measures(store, played.runs["compare"])),
         modes=compare(store, played.runs["compare"]),
         premiums=premiums(store, played.pair()),
@@ -148,8 +148,7 @@ def _twin(store: Store, name: str, run_id: str) -> Twin:
 
 def _measures(store: Store, run_id: str) -> list[Measure]:
     scores = queries.scores(store, run_id)
-    families = dict.fromkeys(row["family"] for row in scores if row["family"])
-    return measures_of(families, {row["evaluator"] for row in scores})
+    return measures_of(dict.fromkeys(row.family for row in scores), {row.evaluator for row in scores})
 
 
 def rows_of(
@@ -159,13 +158,13 @@ def rows_of(
 
     `task_of` is keyed by scenario.
     """
-    found = {}
+    found: dict[Any, Cell] = {}
     for run_id in dict.fromkeys(condition.run_id for condition in conditions):
-        found |= cells(store, run_id, sided(store, run_id, queries.scores(store, run_id)))
+        found |= cells(store, run_id, sided(store, run_id))
     rows: list[Row] = []
     for condition in conditions:
         for cell in (cell for (_, own), cell in found.items() if own == condition):
-            for task in tasks_in_order({EVERY, *(task_of[row["scenario_hash"]] for row in cell.episodes)}):
+            for task in tasks_in_order({EVERY, *(task_of[row.scenario_hash] for row in cell.episodes)}):
                 part = cell if task == EVERY else within_task(cell, task, task_of)
                 named = {"family": cell.family, "task": task, "condition": condition.label}
                 rows.append(named | _row(part, measures))
@@ -175,9 +174,9 @@ def rows_of(
 
 def within_task(cell: Cell, task: str, task_of: Mapping[str, str]) -> Cell:
     """Return the part of a cell whose scenarios have a task."""
-    episodes = [row for row in cell.episodes if task_of[row["scenario_hash"]] == task]
-    ids = {row["episode_id"] for row in episodes}
-    scores = [row for row in cell.scores if row["episode_id"] in ids]
+    episodes = [row for row in cell.episodes if task_of[row.scenario_hash] == task]
+    ids = {row.episode_id for row in episodes}
+    scores = [row for row in cell.scores if row.episode_id in ids]
     counts = {name: {each: own[each] for each in own if each in ids} for name, own in cell.counts.items()}
     return Cell(cell.family, episodes, scores, counts)
 
@@ -185,7 +184,7 @@ def within_task(cell: Cell, task: str, task_of: Mapping[str, str]) -> Cell:
 def _row(cell: Cell, measures: Sequence[Measure]) -> dict[str, Any]:
     row: dict[str, Any] = {
         "n": len(cell.episodes),
-        "scenarios": len({each["scenario_hash"] for each in cell.episodes}),
+        "scenarios": len({each.scenario_hash for each in cell.episodes}),
         "completed": cell.count("completed"),
         "failed": cell.count("failed"),
     }

@@ -293,7 +293,7 @@ class MarkedEpisode:
     @property
     def scored_for_leaks(self) -> bool:
         """True where the episode was searched for leaks."""
-        return any(map(telling.is_search, self.episode.scores))
+        return any(telling.is_search(each["evaluator"], each["value"]) for each in self.episode.scores)
 
 
 def marked_episode(store: Store, episode_id: str) -> MarkedEpisode:

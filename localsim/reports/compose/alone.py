@@ -16,7 +16,6 @@ from localsim import families
 from localsim.annotation.agreement import agreement
 from localsim.annotation.leak_judges import leak_judges
 from localsim.conversation.measures import Measure
-from localsim.families import EVERYDAY
 from localsim.reports.comparison import compare
 from localsim.reports.conversation import playing
 from localsim.reports.conversation.choices import choices
@@ -35,7 +34,7 @@ from localsim.reports.validity.robustness import robustness, sign_turns
 from localsim.reports.validity.thresholds import sentences, thresholds
 from localsim.reports.validity.thresholds import warnings as mixtures
 from localsim.runs.telling import is_search
-from localsim.store.conditions import Condition, condition_of, in_order
+from localsim.store.conditions import Condition, in_order
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 from localsim.store.queries.runs import run_row
@@ -56,11 +55,11 @@ def report(store: Store, run_id: str) -> Report:
 
 def _read(store: Store, run_id: str) -> Report:
     run = run_row(store, run_id)
-    scores = list(sided(store, run_id, queries.scores(store, run_id)))
+    scores = sided(store, run_id)
     found = table(store, run_id, scores)
     used = thresholds(store, run_id) if any(row.private for row in found.comparison) else []
     told = playing.of_run(store, run_id)
-    asked = {name.partition(".")[0] for name in {row["evaluator"] for row in scores}}
+    asked = {name.partition(".")[0] for name in {row.evaluator for row in scores}}
     judges = reliability(store, run_id) if "judge" in asked else []
     played = dict.fromkeys(row.family for row in found.comparison if row.completed)
     searched = _searched_families(found.comparison, scores)
@@ -91,7 +90,7 @@ def beginning(store: Store, run_id: str) -> Report:
     """Return a report that has what its first sentences need, and its measures and rows."""
     with store.held() as reader:
         run = run_row(reader, run_id)
-        scores = list(sided(reader, run_id, queries.scores(reader, run_id)))
+        scores = sided(reader, run_id)
         found = replace(
             _rows(reader, run_id, scores),
             run={**run, "models": json.loads(run["models_json"])},
@@ -101,33 +100,33 @@ def beginning(store: Store, run_id: str) -> Report:
         return _answered(reader, found, scores)
 
 
-def _answered(store: Store, data: Report, scores: Sequence[Row]) -> Report:
+def _answered(store: Store, data: Report, scores: Sequence[queries.Score]) -> Report:
     """Return a report with its headline. Without an episode there are no conditions that could be compared."""
     compared = compare(store, data.run["run_id"], scores=scores) if data.comparison else []
     return replace(data, headline=headline(data, compared, partial(sign_turns, data.robustness)))
 
 
-def table(store: Store, run_id: str, scores: Sequence[Row] | None = None) -> Report:
+def table(store: Store, run_id: str, scores: Sequence[queries.Score] | None = None) -> Report:
     """Return a report that has the measures of a run, its rows (comparison) and its curves.
 
     `scores` are the newest ones, with the sides of their agents, if they have been read.
     """
-    scores = list(sided(store, run_id, queries.scores(store, run_id))) if scores is None else scores
+    scores = sided(store, run_id) if scores is None else scores
     return replace(_rows(store, run_id, scores), curves=curves(store, run_id, scores))
 
 
-def _searched_families(comparison: Sequence[Result], scores: Iterable[Row]) -> list[str]:
+def _searched_families(comparison: Sequence[Result], scores: Iterable[queries.Score]) -> list[str]:
     """Return the families in which something was private and was searched for leaks."""
     played = dict.fromkeys(row.family for row in comparison if row.completed)
     private = {row.family for row in comparison if row.private}
-    leaking = {row["family"] or EVERYDAY.name for row in scores if is_search(row)}
+    leaking = {row.family for row in scores if is_search(row.evaluator, row.value)}
     return [name for name in played if name in leaking & private]
 
 
-def _rows(store: Store, run_id: str, scores: Sequence[Row]) -> Report:
+def _rows(store: Store, run_id: str, scores: Sequence[queries.Score]) -> Report:
     """Return a report that has the measures of a run and its rows (comparison)."""
     found = cells(store, run_id, scores)
-    measures = measures_of(dict.fromkeys(family for family, _ in found), {row["evaluator"] for row in scores})
+    measures = measures_of(dict.fromkeys(family for family, _ in found), {row.evaluator for row in scores})
     secret = queries.with_secrets(store, run_id)
     return Report(
         run={"run_id": run_id},
@@ -142,21 +141,20 @@ def foremost(leaks: Iterable[queries.Leak]) -> list[queries.Leak]:
     return ordered[:QUOTED]
 
 
-def cells(store: Store, run_id: str, scores: Iterable[Row]) -> dict[Key, Cell]:
+def cells(store: Store, run_id: str, scores: Iterable[queries.Score]) -> dict[Key, Cell]:
     """Return the cells in the order of a report: by family and condition. `scores` have the sides of their agents."""
     counted = queries.counts(store, run_id)  # before the episodes: a run that goes on adds more of them
-    episodes: dict[Key, list[Row]] = defaultdict(list)
+    episodes: dict[Key, list[queries.Episode]] = defaultdict(list)
     keys: dict[str, Key] = {}
     for row in queries.episodes(store, run_id):
-        keys[row["episode_id"]] = key = _key(row)
+        keys[row.episode_id] = key = (row.family, row.condition)
         episodes[key].append(row)
-    scored: dict[Key, list[Row]] = {key: [] for key in episodes}
-    places_of = {episode_id: scored[key] for episode_id, key in keys.items()}
-    for row in scores:
-        places_of[row["episode_id"]].append(row)
-    counts: dict[Key, list[Row]] = defaultdict(list)
-    for row in counted:
-        counts[keys[row["episode_id"]]].append(row)
+    scored: dict[Key, list[queries.Score]] = {key: [] for key in episodes}
+    for score in scores:
+        scored[keys[score.episode_id]].append(score)
+    counts: dict[Key, list[queries.Counts]] = defaultdict(list)
+    for each in counted:
+        counts[keys[each.episode_id]].append(each)
     places = families.in_order(family for family, _ in episodes)
     ordered = sorted(episodes, key=lambda key: (places.index(key[0]), in_order(key[1])))
     return {
@@ -165,7 +163,7 @@ def cells(store: Store, run_id: str, scores: Iterable[Row]) -> dict[Key, Cell]:
             episodes=episodes[key],
             scores=scored[key],
             counts={
-                name: {row["episode_id"]: (row[name] or 0, row[total] or 0) for row in counts[key]}
+                name: {each.episode_id: (getattr(each, name) or 0, getattr(each, total) or 0) for each in counts[key]}
                 for name, total in COUNTS.items()
             },
         )
@@ -173,16 +171,12 @@ def cells(store: Store, run_id: str, scores: Iterable[Row]) -> dict[Key, Cell]:
     }
 
 
-def _key(row: Row) -> Key:
-    return row["family"] or EVERYDAY.name, condition_of(row)
-
-
 def _result(key: Key, cell: Cell, measures: Iterable[Measure], secret: Collection[str]) -> Result:
     """Return a row of the table; `secret` are the hashes of the scenarios in which something could leak."""
     family, condition = key
-    completed = {row["episode_id"] for row in cell.episodes if row["status"] == "completed"}
-    private = {row["episode_id"] for row in cell.episodes if row["scenario_hash"] in secret} & completed
-    searched = {row["episode_id"] for row in cell.scores if is_search(row)}
+    completed = {row.episode_id for row in cell.episodes if row.status == "completed"}
+    private = {row.episode_id for row in cell.episodes if row.scenario_hash in secret} & completed
+    searched = {row.episode_id for row in cell.scores if is_search(row.evaluator, row.value)}
     return Result(
         family=family,
         mode=condition.mode,
@@ -190,7 +184,7 @@ def _result(key: Key, cell: Cell, measures: Iterable[Measure], secret: Collectio
         condition=condition.name,
         see=condition.see,
         n=len(cell.episodes),
-        scenarios=len({row["scenario_hash"] for row in cell.episodes}),
+        scenarios=len({row.scenario_hash for row in cell.episodes}),
         completed=len(completed),
         failed=cell.count("failed"),
         searched=len(completed & searched),

@@ -15,7 +15,6 @@ from typing import Any
 
 from localsim.conversation.episode import PEOPLE
 from localsim.errors import InvalidInput
-from localsim.families import EVERYDAY
 from localsim.models.registry import constructed, labelled
 from localsim.reports.compose.alone import table
 from localsim.reports.conversation.playing import of_conditions
@@ -24,7 +23,7 @@ from localsim.reports.figures import draw
 from localsim.reports.figures.curves import Course, Series
 from localsim.reports.results import Result
 from localsim.reports.validity.remarks import Remark, of_models
-from localsim.store.conditions import Condition, condition_of, conditions_of, names_of
+from localsim.store.conditions import Condition, conditions_of, names_of
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 from localsim.store.queries.runs import run_row
@@ -193,9 +192,8 @@ def _joined(report: Report, rows: Sequence[Result], theirs: Report, remarks: Seq
 
 
 def _warning(store: Store, own: str, condition: Condition, name: str) -> str:
-    ours = {row["scenario_hash"] for row in queries.episodes(store, own)}
-    episodes = [row for row in queries.episodes(store, condition.run_id) if condition_of(row) == condition]
-    theirs = {row["scenario_hash"] for row in episodes}
+    ours = {row.scenario_hash for row in queries.episodes(store, own)}
+    theirs = {row.scenario_hash for row in queries.episodes(store, condition.run_id) if row.condition == condition}
     shared = f"{len(theirs & ours)} of its {len(theirs)} scenarios are those of this run"
     pairs = f"pair by pair: localsim compare {own} {condition.run_id}:{condition.name}"
     source = f"{condition.name} of run {condition.run_id} by {labelled(condition.model)}"
@@ -226,10 +224,10 @@ def _with_curves(curves: Sequence[Course], theirs: Sequence[Course]) -> list[Cou
 
 def _which_scenarios(store: Store, run_id: str, people_run: str) -> dict[str, str]:
     """Return family -> words that say how many of the people's scenarios are the run's."""
-    own = {row["scenario_hash"] for row in queries.episodes(store, run_id)}
+    own = {row.scenario_hash for row in queries.episodes(store, run_id)}
     theirs: dict[str, set[str]] = defaultdict(set)
     for row in queries.episodes(store, people_run):
-        theirs[row["family"] or EVERYDAY.name].add(row["scenario_hash"])
+        theirs[row.family].add(row.scenario_hash)
     found = {}
     for family, hashes in theirs.items():
         shared = len(hashes & own)

@@ -107,8 +107,8 @@ def trial(store: Store, run_id: str, model: str, modes: Sequence[str]) -> Trial:
     counts = {mode: [each.plays for each in talks if each.condition.mode == mode] for mode in modes}
     shares: dict[str, float] = {}
     for row in queries.scores(store, run_id):
-        if row["name"].startswith("play_") and row["value"] is not None:
-            shares[row["episode_id"]] = max(row["value"], shares.get(row["episode_id"], 0.0))
+        if row.name.startswith("play_") and row.value is not None:
+            shares[row.episode_id] = max(row.value, shares.get(row.episode_id, 0.0))
     ordered = sorted(talks, key=lambda each: (each.plays, -shares.get(each.episode_id, 0.0)))
     worst = [each for each in ordered if not each.plays][:WORST]
     rest = ordered[len(worst) :]

@@ -7,7 +7,7 @@ family's curve has an axis of turns. The report, its page and `localsim plot` dr
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -74,7 +74,7 @@ class Course:
         return {**vars(self), "series": [each.as_json() for each in self.series]}
 
 
-def curves(store: Store, run_id: str, scores: Sequence[Mapping[str, Any]] | None = None) -> list[Course]:
+def curves(store: Store, run_id: str, scores: Sequence[queries.Score] | None = None) -> list[Course]:
     """Return the curves of a run; `scores` are the newest scores, if they have been read."""
     newest = queries.scores(store, run_id) if scores is None else scores
     drawn = [*_of_families(store, run_id, newest), *_disclosed(store, run_id)]
@@ -94,16 +94,16 @@ def steps(positions: list[float], total: int, end: float = 1.0) -> Points:
     return [*points, (end, points[-1][1])]
 
 
-def _of_families(store: Store, run_id: str, newest: Sequence[Mapping[str, Any]]) -> Iterator[Course]:
+def _of_families(store: Store, run_id: str, newest: Sequence[queries.Score]) -> Iterator[Course]:
     """Yield the curve of each family of the run."""
     played: dict[Family, list[Subject]] = defaultdict(list)
     for subject in subjects(store, run_id, _reads_turns):
         played[family_of(subject.scenario.family)].append(subject)
     scores: dict[str, dict[str, float]] = defaultdict(dict)
     for row in newest:
-        if row["value"] is not None:
-            given = scores[row["episode_id"]]
-            given[row["name"]] = given.get(row["name"], 0.0) + float(row["value"])
+        if row.value is not None:
+            given = scores[row.episode_id]
+            given[row.name] = given.get(row.name, 0.0) + row.value
     for family, episodes in played.items():
         if family.curve is not None:
             yield _curve(family.name, family.curve, episodes, scores)

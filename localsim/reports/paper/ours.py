@@ -14,7 +14,6 @@ from localsim.reports.paper.published import Line
 from localsim.stats import Bounds, Estimate
 from localsim.store.conditions import Condition
 from localsim.store.database import Store
-from localsim.store.queries import reports as queries
 
 Found = Mapping[str, Sequence[Cell]]
 """Name of a condition -> its cells, one for each family."""
@@ -28,7 +27,7 @@ def read(store: Store, names: Mapping[Condition, str]) -> dict[str, list[Cell]]:
     """Return the cells of conditions."""
     found: dict[str, list[Cell]] = {name: [] for name in names.values()}
     for run_id in dict.fromkeys(each.run_id for each in names):
-        for (_, condition), cell in cells(store, run_id, sided(store, run_id, queries.scores(store, run_id))).items():
+        for (_, condition), cell in cells(store, run_id, sided(store, run_id)).items():
             if condition in names:
                 found[names[condition]].append(cell)
     return found
@@ -36,7 +35,7 @@ def read(store: Store, names: Mapping[Condition, str]) -> dict[str, list[Cell]]:
 
 def judges_of(found: Found) -> list[str]:
     """Return the names of the judges that scored any of the conditions."""
-    evaluators = {row["evaluator"] for own in found.values() for cell in own for row in cell.scores}
+    evaluators = {row.evaluator for own in found.values() for cell in own for row in cell.scores}
     return sorted(name.removeprefix(_JUDGE) for name in evaluators if name.startswith(_JUDGE))
 
 
@@ -101,9 +100,9 @@ def _judged(found: Found, judge: str, dimension: str, scope: str) -> dict[str, E
         groups: dict[str, list[float]] = {}
         for cell in _of_scope(own, scope):
             scores = [
-                (row["episode_id"], float(row["value"]))
+                (row.episode_id, row.value)
                 for row in cell.scores
-                if (row["evaluator"], row["name"]) == (_JUDGE + judge, dimension) and row["value"] is not None
+                if (row.evaluator, row.name) == (_JUDGE + judge, dimension) and row.value is not None
             ]
             groups |= cell.grouped(scores)
         estimate = stats.clustered(groups, bounds)
@@ -119,8 +118,8 @@ def histogram(found: Found) -> dict[str, list[int]]:
         bars = [0] * BINS
         for cell in own:
             for row in cell.scores:
-                if row["name"] == "first_mention" and row["value"] is not None:
-                    bars[min(BINS - 1, int(float(row["value"]) * BINS))] += 1
+                if row.name == "first_mention" and row.value is not None:
+                    bars[min(BINS - 1, int(row.value * BINS))] += 1
         if any(bars):
             counts[condition] = bars
     return counts

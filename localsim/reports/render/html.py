@@ -47,7 +47,7 @@ _short = partial(labelled, whole=False)
 def render(data: Report, back: str = "") -> str:
     """Return one self-contained HTML page; `back` is the address of a page that it leads back to."""
     data = with_colours(data)
-    heads = head.tables(data)
+    heads, legend = head.tables(data), _legend(data.comparison)
     own = [row for row in data.comparison if not row.other]
     completed, failed = sum(row.completed for row in own), sum(row.failed for row in own)
     planned = data.run["episodes_planned"]
@@ -59,7 +59,8 @@ def render(data: Report, back: str = "") -> str:
         answer=head.answer(data),
         back=back,
         not_playing=playing.RULE if data.playing.withheld else "",
-        legend=_legend(data.comparison),
+        legend=legend,
+        others=[row for row in legend if row.twin and (row.other_run or not row.see)],
         notes=head.notes(data),
         places={each.model: f"model-{number}" for number, each in enumerate(each for each in heads if each.notes)},
         families=[

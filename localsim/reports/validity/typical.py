@@ -8,20 +8,32 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from localsim.families import EVERYDAY, in_order
-from localsim.store.conditions import Condition, condition_of, conditions_of
+from localsim.families import in_order
+from localsim.store.conditions import Condition, conditions_of
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode, load_episode
 from localsim.store.queries import reports as queries
 
-Row = dict[str, Any]
-Group = dict[Condition, Row]
+Group = dict[Condition, "Finished"]
 """The episodes of one scenario and seed, by condition."""
 
 RULE = (
     "The rule of choice: the scenario and seed that most conditions completed and whose success, then number of turns, "
     "are nearest to the medians of each condition; of equals, the lowest seed."
 )
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A completed episode with its success, or None where that is unknown."""
+
+    episode: queries.Episode
+    success: float | None
+
+    @property
+    def turns(self) -> int:
+        """The number of its turns."""
+        return self.episode.turns or 0
 
 
 @dataclass(frozen=True)
@@ -47,37 +59,37 @@ def typical(store: Store, conditions: Sequence[Condition]) -> dict[str, list[str
     """
     families: dict[str, dict[tuple[Any, ...], Group]] = defaultdict(lambda: defaultdict(dict))
     for row in _completed(store, conditions):
-        unit = (row["seed"], row["scenario_id"], row["scenario_hash"], row["episode_index"])
-        families[row["family"] or EVERYDAY.name][unit][condition_of(row)] = row
+        episode = row.episode
+        unit = (episode.seed, episode.scenario_id, episode.scenario_hash, episode.episode_index)
+        families[episode.family][unit][episode.condition] = row
     found = {}
     for family in in_order(families):
         groups = families[family]
         middles = _medians(row for group in groups.values() for row in group.values())
         unit = min(groups, key=lambda unit: (*_distance(groups[unit], middles), unit))
-        found[family] = [groups[unit][each]["episode_id"] for each in conditions if each in groups[unit]]
+        found[family] = [groups[unit][each].episode.episode_id for each in conditions if each in groups[unit]]
     return found
 
 
-def _completed(store: Store, conditions: Sequence[Condition]) -> list[Row]:
-    """Return the completed episodes of the conditions, each with its success, or None where that is unknown."""
+def _completed(store: Store, conditions: Sequence[Condition]) -> list[Finished]:
     found = []
     for run_id in dict.fromkeys(each.run_id for each in conditions):
         success = queries.success(store, run_id)
         for row in queries.episodes(store, run_id):
-            if row["status"] == "completed" and row["variant"] == 0 and condition_of(row) in conditions:
-                found.append({**row, "success": success.get(row["episode_id"])})
+            if row.status == "completed" and row.variant == 0 and row.condition in conditions:
+                found.append(Finished(row, success.get(row.episode_id)))
     return found
 
 
-def _medians(rows: Iterable[Row]) -> dict[Condition, tuple[float, float]]:
+def _medians(rows: Iterable[Finished]) -> dict[Condition, tuple[float, float]]:
     """Return the median success and number of turns of each condition."""
-    by_condition: dict[Condition, list[Row]] = defaultdict(list)
+    by_condition: dict[Condition, list[Finished]] = defaultdict(list)
     for row in rows:
-        by_condition[condition_of(row)].append(row)
+        by_condition[row.episode.condition].append(row)
     return {
         condition: (
-            median([row["success"] for row in own if row["success"] is not None] or [0.0]),
-            median(row["turns"] for row in own),
+            median([row.success for row in own if row.success is not None] or [0.0]),
+            median(row.turns for row in own),
         )
         for condition, own in by_condition.items()
     }
@@ -85,6 +97,6 @@ def _medians(rows: Iterable[Row]) -> dict[Condition, tuple[float, float]]:
 
 def _distance(group: Group, middles: dict[Condition, tuple[float, float]]) -> tuple[int, float, float]:
     """Return minus the number of conditions, and the distances of success and of turns: the least is shown."""
-    success = sum(abs((row["success"] or 0.0) - middles[each][0]) for each, row in group.items())
-    turns = sum(abs(row["turns"] - middles[each][1]) for each, row in group.items())
+    success = sum(abs((row.success or 0.0) - middles[each][0]) for each, row in group.items())
+    turns = sum(abs(row.turns - middles[each][1]) for each, row in group.items())
     return -len(group), success, turns

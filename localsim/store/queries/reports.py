@@ -5,19 +5,38 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from localsim.conversation.scenario import AnswerKey, LoadedScenario, Scenario
 from localsim.store.conditions import Condition, Conditioned, condition_of
 from localsim.store.database import Store
 from localsim.store.episodes import contents_of
 
-Row = dict[str, Any]
+
+@dataclass(frozen=True)
+class Episode(Conditioned):
+    """An episode, of whatever status."""
+
+    episode_id: str
+    family: str
+    scenario_id: str
+    scenario_hash: str
+    status: str
+    episode_index: int
+    seed: int
+    variant: int
+    turns: int | None
 
 
-def episodes(store: Store, run_id: str) -> list[Row]:
-    """All columns of `v_episodes`, by scenario and index."""
-    return store.rows("SELECT * FROM v_episodes WHERE run_id = ? ORDER BY scenario_id, episode_index", [run_id])
+def episodes(store: Store, run_id: str) -> list[Episode]:
+    """The episodes, by scenario and index."""
+    return store.select(
+        Episode,
+        "SELECT run_id, mode, model, see, episode_id, coalesce(family, 'everyday') AS family, scenario_id, "
+        "scenario_hash, status, episode_index, seed, variant, turns FROM v_episodes WHERE run_id = ? "
+        "ORDER BY scenario_id, episode_index",
+        [run_id],
+    )
 
 
 def variants(store: Store, run_id: str) -> list[int]:
@@ -26,10 +45,29 @@ def variants(store: Store, run_id: str) -> list[int]:
     return [row["variant"] for row in store.rows(query, [run_id])]
 
 
-def scores(store: Store, run_id: str) -> list[Row]:
-    """The scores by the newest version of each evaluator: episode_id, family, evaluator, name, agent, value."""
-    return store.rows(
-        "SELECT episode_id, family, evaluator, name, agent, value FROM v_scores WHERE run_id = ? AND newest", [run_id]
+@dataclass(frozen=True)
+class Score:
+    """A score by the newest version of its evaluator."""
+
+    episode_id: str
+    family: str
+    evaluator: str
+    name: str
+    agent: str | None
+    """None for the whole episode."""
+    value: float | None
+    """None if the evaluator failed."""
+    side: str = ""
+    """The side of the agent (`reports.measures.sided`)."""
+
+
+def scores(store: Store, run_id: str) -> list[Score]:
+    """The newest scores, without the sides of their agents."""
+    return store.select(
+        Score,
+        "SELECT episode_id, coalesce(family, 'everyday') AS family, evaluator, name, agent, value FROM v_scores "
+        "WHERE run_id = ? AND newest ORDER BY episode_id, name, agent",
+        [run_id],
     )
 
 
@@ -84,14 +122,27 @@ def words(store: Store, episode_id: str) -> list[Said]:
     return store.select(Said, query, [episode_id])
 
 
-def counts(store: Store, run_id: str) -> list[Row]:
-    """Episodes with their replies and malformed (of replies), turns, truncated and repaired (of turns), ruled
-    and stale.
+@dataclass(frozen=True)
+class Counts:
+    """What an episode has, in numbers; None without replies or turns."""
 
-    `ruled` is 1 for a completed episode that could have ended as `stale`, in which `stale` is 1 if it did: the first
-    edition of the rules, and conversations of people, know no such end.
+    episode_id: str
+    replies: int | None
+    malformed: int | None
+    turns: int | None
+    truncated: int | None
+    repaired: int | None
+    ruled: int
+    """1 for a completed episode that could have ended as `stale`; the first edition of the rules, and conversations of
+    people, know no such end.
     """
-    return store.rows(
+    stale: int
+
+
+def counts(store: Store, run_id: str) -> list[Counts]:
+    """The counts of each episode."""
+    return store.select(
+        Counts,
         "SELECT e.episode_id, g.replies, g.malformed, t.turns, t.truncated, t.repaired, "
         "(e.status = 'completed' AND (r.plan_json ->> '$.edition') IS NOT NULL)::INTEGER AS ruled, "
         "coalesce(e.stop_reason = 'stale', false)::INTEGER AS stale "
