@@ -19,8 +19,6 @@ from localsim.reports.measures import INTERVALS
 from localsim.reports.results import Number, Result, shown
 from localsim.reports.validity import correction, head, instruments, judges, robustness
 
-Row = dict[str, Any]
-
 
 def for_terminal(data: Report) -> Iterator[Section]:
     """Yield the sections that a terminal shows: without quotations, tables of errors, and the card."""

@@ -28,8 +28,6 @@ from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 from localsim.store.queries.runs import run_row
 
-Row = dict[str, Any]
-
 
 def with_conditions(store: Store, report: Report, conditions: Sequence[Condition]) -> Report:
     """Return a report with the rows, curves and warnings of further conditions.
@@ -162,7 +160,7 @@ def _with_people(store: Store, report: Report, run_id: str) -> Report:
     ]
     text = _about_people(run_id, json.loads(run["models_json"]), rows, which)
     found = _joined(report, named, theirs, [Remark(text, beside=True)])
-    told: Row = {"run_id": run_id, "scenarios": {row.family: which[row.family] for row in rows}}
+    told = {"run_id": run_id, "scenarios": {row.family: which[row.family] for row in rows}}
     return replace(found, people=[*report.people, told])
 
 
@@ -236,7 +234,7 @@ def _which_scenarios(store: Store, run_id: str, people_run: str) -> dict[str, st
     return found
 
 
-def _about_people(run_id: str, models: Row, rows: Sequence[Result], which: Mapping[str, str]) -> str:
+def _about_people(run_id: str, models: Mapping[str, Any], rows: Sequence[Result], which: Mapping[str, str]) -> str:
     source = next(iter(models.values()))["source"]
     parts = ", ".join(f"{row.completed} in {row.family} ({which[row.family]})" for row in rows)
     pairing = (
