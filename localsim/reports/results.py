@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from localsim.conversation.measures import Kind, Measure
+from localsim.stats import text_of
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,8 @@ class Number:
 
     def __str__(self) -> str:
         """Return the value with its interval, as a terminal or a document prints it."""
-        if self.value is None:
-            return "-"
-        form = ".0%" if self.kind == "share" else ".2f"
-        if self.alike:
-            return f"{self.value:{form}} in all {self.alike}"
-        return f"{self.value:{form}}" + (f" [{self.low:{form}}, {self.high:{form}}]" if self.interval else "")
+        text = text_of(self.value, self.low, self.high, ".0%" if self.kind == "share" else ".2f")
+        return f"{text} in all {self.alike}" if self.alike else text
 
     def as_json(self, key: str) -> dict[str, Any]:
         """Return the keys of a measure in a row of `report --json`."""

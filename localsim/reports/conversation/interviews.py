@@ -27,7 +27,8 @@ from localsim.store.episodes import StoredEpisode
 from localsim.store.queries import interviews as queries
 from localsim.store.queries.scoring import families_of, subjects
 
-T, K = TypeVar("T"), TypeVar("K")
+T = TypeVar("T")
+K = TypeVar("K")
 Value = Callable[[Answer], "float | None"]
 
 COUNTED: Mapping[str, Value] = {
@@ -202,7 +203,7 @@ def _item(asked: Asked) -> str:
 
 
 def _topic(asked: Asked) -> str:
-    return asked.answer.item.about
+    return asked.answer.item.about or ""
 
 
 def _bank(bank: str, model: str, own: Sequence[Subject], weights: Mapping[tuple[str, int], str]) -> Bank:

@@ -247,6 +247,7 @@ def _cell(row: Judged, mode: str, talks: Mapping[str, int]) -> str:
     """Return a mean with its interval, and the number of talks if some of the mode's have no score here."""
     if mode not in row.mean_by_mode:
         return "-"
-    text = stats.text_of(row.mean_by_mode[mode], *row.interval_by_mode[mode], ".1f")
+    low, high = row.interval_by_mode[mode]
+    text = stats.text_of(row.mean_by_mode[mode], low, high, ".1f")
     own = row.talks_by_mode[mode]
     return text + ("" if own == talks[mode] else f" ({_talks(own)})")

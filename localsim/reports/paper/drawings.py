@@ -59,7 +59,7 @@ def _draw(axes: Any, lines: Sequence[Line], natural: bool, colours: Mapping[str,
 
     Bars are in the order of the paper's conditions.
     """
-    labels = []
+    labels: list[str] = []
     several = len({line.by for line in lines}) > 1
     for line in lines:
         for name in sorted(line.values, key=lambda each: CONDITIONS.index(each) if each in CONDITIONS else 99):
