@@ -11,6 +11,7 @@ import math
 import os
 import tomllib
 from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -188,7 +189,10 @@ def json_text(
     sort_keys: bool = False,
     default: Callable[[Any], Any] | None = None,
 ) -> str:
-    """Return JSON with characters as they are; a number that is not finite becomes null."""
+    """Return JSON with characters as they are; a number that is not finite becomes null.
+
+    Of a dataclass it has what `as_json` returns, or the fields.
+    """
     try:
         return _dumps(value, indent, sort_keys, default)
     except ValueError:  # circular values fail again below
@@ -196,12 +200,22 @@ def json_text(
 
 
 def _dumps(value: Any, indent: int | None, sort_keys: bool, default: Callable[[Any], Any] | None) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent, sort_keys=sort_keys, default=default)
+    def plain(part: Any) -> Any:
+        return _fields(part) if is_dataclass(part) else (default or json.JSONEncoder().default)(part)
+
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent, sort_keys=sort_keys, default=plain)
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    if hasattr(value, "as_json"):
+        return dict(value.as_json())
+    return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
 def _finite(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
+    value = _fields(value) if is_dataclass(value) else value
     if isinstance(value, Mapping):
         return {key: _finite(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

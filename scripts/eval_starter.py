@@ -42,7 +42,6 @@ from localsim.runs import plan, runner  # noqa: E402
 from localsim.scenarios.find import find_scenarios  # noqa: E402
 from localsim.store.database import Store  # noqa: E402
 from localsim.store.episodes import load_episode  # noqa: E402
-from localsim.store.queries import reports as queries  # noqa: E402
 from scripts.bench_engine import Silent  # noqa: E402
 
 Found = Mapping[str, Mapping[str, Any]]
@@ -214,7 +213,7 @@ def measured(store: Store, run_id: str) -> dict[str, Any]:
     """Return the goals in each mode, and the differences between the modes."""
     goals: list[dict[str, Any]] = []
     equality: list[dict[str, Any]] = []
-    whole = cells(store, run_id, sided(store, run_id, queries.scores(store, run_id)))
+    whole = cells(store, run_id, sided(store, run_id))
     for goal in GOALS:
         own = {each.mode: _part(cell, goal.task) for (family, each), cell in whole.items() if family == goal.family}
         for mode, cell in own.items():
@@ -235,9 +234,9 @@ def _prefix(family: str, task: str) -> str:
 def _part(cell: Cell, task: str) -> Cell:
     """The episodes of one task, or all."""
     prefix = _prefix(cell.family, task) if task else ""
-    episodes = [row for row in cell.episodes if row["scenario_id"].startswith(prefix)]
-    kept = {row["episode_id"] for row in episodes}
-    scores = [row for row in cell.scores if row["episode_id"] in kept]
+    episodes = [row for row in cell.episodes if row.scenario_id.startswith(prefix)]
+    kept = {row.episode_id for row in episodes}
+    scores = [row for row in cell.scores if row.episode_id in kept]
     counts = {name: {key: pair for key, pair in own.items() if key in kept} for name, own in cell.counts.items()}
     return Cell(cell.family, episodes, scores, counts)
 
@@ -253,18 +252,18 @@ def _estimate(goal: Goal, cell: Cell, store: Store) -> stats.Estimate:
 def _strict(goal: Goal, cell: Cell) -> dict[str, list[float]]:
     """Scenario -> values of a score, with 0 for each episode that has none."""
     measure = of_family(MEASURES[goal.measure], cell.family)
-    scored = {row["episode_id"]: float(row["value"] or 0) for row in cell.scores if row["name"] == measure.score}
-    return cell.grouped((row["episode_id"], scored.get(row["episode_id"], 0.0)) for row in cell.episodes)
+    scored = {row.episode_id: row.value or 0.0 for row in cell.scores if row.name == measure.score}
+    return cell.grouped((row.episode_id, scored.get(row.episode_id, 0.0)) for row in cell.episodes)
 
 
 def _false_claims(cell: Cell, store: Store) -> dict[str, tuple[int, int]]:
     """Scenario -> (false claims of knowing a person, all claims of knowing or not knowing one)."""
     found = {}
     for row in cell.episodes:
-        episode = load_episode(store, row["episode_id"])
+        episode = load_episode(store, row.episode_id)
         turns, lists = episode.transcript.turns, friends_of(episode.scenario)
         false = [yes and name not in lists[turns[index].speaker] for index, name, yes in claims(turns, lists)]
-        found[row["scenario_hash"]] = false.count(True), len(false)
+        found[row.scenario_hash] = false.count(True), len(false)
     return found
 
 

@@ -30,7 +30,6 @@ from localsim.reports.measures import Cell, estimate, measures_of, of_family, si
 from localsim.runs.plan import Plan  # noqa: E402
 from localsim.scenarios.find import find_scenarios  # noqa: E402
 from localsim.store.database import Store  # noqa: E402
-from localsim.store.queries import reports as queries  # noqa: E402
 from localsim.store.queries.runs import runs_named  # noqa: E402
 from scripts.tables import day_of, markdown_table, play  # noqa: E402
 
@@ -69,9 +68,7 @@ def stored(store: Store, start: str, scenarios: int) -> Cells:
     found: Cells = {}
     for number in range(scenarios):
         for run_id in runs_named(store, f"{start} {number}")[:1]:
-            for (game, condition), cell in cells(
-                store, run_id, sided(store, run_id, queries.scores(store, run_id))
-            ).items():
+            for (game, condition), cell in cells(store, run_id, sided(store, run_id)).items():
                 place = game, condition.mode
                 found[place] = _joined(found[place], cell) if place in found else cell
     return found
@@ -116,12 +113,12 @@ NOTES = """- *read*: share of the replies that are a line of an allowed move. Wi
 
 def _episodes(found: Cells) -> str:
     count = sum(len(cell.episodes) for cell in found.values())
-    scenarios = len({row["scenario_id"] for cell in found.values() for row in cell.episodes})
+    scenarios = len({row.scenario_id for cell in found.values() for row in cell.episodes})
     return f"{count} episodes of {scenarios} scenario{'' if scenarios == 1 else 's'}"
 
 
 def _day(found: Cells) -> str:
-    return day_of(str(row["run_id"]) for cell in found.values() for row in cell.episodes)
+    return day_of(str(row.run_id) for cell in found.values() for row in cell.episodes)
 
 
 def _row(game: str, found: dict[str, Cells]) -> Iterator[str]:
@@ -144,7 +141,7 @@ def _read(cell: Cell) -> float | None:
 
 
 def _ended(cell: Cell) -> float | None:
-    ended = [row["status"] == "completed" for row in cell.episodes]
+    ended = [row.status == "completed" for row in cell.episodes]
     return sum(ended) / len(ended) if ended else None
 
 

@@ -101,11 +101,11 @@ def _short(error: str | None) -> str:
 
 def ends(store: Store, run_id: str) -> dict[tuple[str, Mode], End]:
     """Return (situation, mode) -> how its episode ended, for the episodes that have ended."""
-    scores: dict[str, dict[str, Row]] = {}
+    scores: dict[str, dict[str, queries.Score]] = {}
     for row in queries.scores(store, run_id):
-        if row["agent"] is None:
-            scores.setdefault(row["episode_id"], {})[row["name"]] = row
-    malformed = {row["episode_id"]: row["malformed"] or 0 for row in queries.counts(store, run_id)}
+        if row.agent is None:
+            scores.setdefault(row.episode_id, {})[row.name] = row
+    malformed = {row.episode_id: row.malformed or 0 for row in queries.counts(store, run_id)}
     return {
         (row["scenario_id"].rpartition("-")[0], row["mode"]): end_of(
             row, scores.get(row["episode_id"], {}), malformed[row["episode_id"]]

@@ -11,12 +11,13 @@ from localsim.annotation.items import (
     Task,
     items_of,
 )
-from localsim.annotation.records import Annotation, answered, save_all
+from localsim.annotation.records import answered, save_all
 from localsim.cli.annotate import annotate
 from localsim.store.database import Store
+from localsim.store.records import AnswerRow
 
 
-def given(store: Store, run: str, rater: str, choose: Any, task: Task = "pairs", **options: Any) -> list[Annotation]:
+def given(store: Store, run: str, rater: str, choose: Any, task: Task = "pairs", **options: Any) -> list[AnswerRow]:
     """Store a rater's answers to all items of a task; `choose` makes a value of an item."""
     found = [answered(item, choose(item), origin="browser") for item in items_of(store, run, task, rater, **options)]
     save_all(store, found)
@@ -29,7 +30,7 @@ def best(*order: str) -> Any:
     def choose(item: PairItem) -> int:
         if item.expected is not None:
             return item.expected
-        return 1 if order.index(item.first.mode) < order.index(item.second.mode) else 2
+        return 1 if order.index(item.episode.mode) < order.index(item.second.mode) else 2
 
     return choose
 

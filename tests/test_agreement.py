@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localsim.annotation import agreement as agreements
-from localsim.annotation import items as shown_items
 from localsim.annotation import measures
 from localsim.annotation.agreement import agreement, sentences
 from localsim.annotation.items import (
     PairItem,
+    disclosures_from,
     talks_of,
 )
 from localsim.annotation.labels import labels
@@ -244,7 +244,7 @@ def detected(store: Store, run: str, turns: dict[str, int]) -> None:
 
 
 def test_the_detector_beside_raters(store: Store, run: str) -> None:
-    facts = {item.episode.episode_id: len(item.facts) for item in shown_items.disclosure_items(store, run, "ann")}
+    facts = {item.episode.episode_id: len(item.facts) for item in disclosures_from(talks_of(store, run), "ann")}
     for rater, turn in (("ann", 1), ("bob", 1), ("cy", None)):
         answers_given(store, run, rater, marks_of(turn), "disclosures")
     before = agreement(store, run)["disclosures"]
@@ -293,7 +293,8 @@ def test_what_agreement_tells_is_json(store: Store, run: str) -> None:
     answers_given(store, run, "ann", marks_of(0), "disclosures")
     found = agreement(store, run)
     assert json.loads(json.dumps(found)) == found
-    assert agreements.pairs([], []) is agreements.dimensions([], []) is agreements.disclosures([], [], set()) is None
+    assert agreements.pairs([], {}, {}) is agreements.dimensions([], {}, {}) is None
+    assert agreements.disclosures([], {}) is None
 
 
 # ---- labels --------------------------------------------------------------------------------------------------------

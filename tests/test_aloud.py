@@ -14,12 +14,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from localsim.conversation.episode import Mode
+from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import LoadedScenario
 from localsim.families import FAMILIES
+from localsim.families.base import SUCCESS
 from localsim.models import registry
 from localsim.reports.compose.alone import report
 from localsim.reports.compose.aloud import PREMIUM, conclusions, paragraph, with_paragraph
 from localsim.reports.document import Report
+from localsim.reports.results import Result
 from localsim.reports.validity.findings import Answer, Finding, Headline
 from localsim.reports.validity.headline import headline
 from localsim.runs.plan import Plan
@@ -27,7 +30,7 @@ from localsim.runs.runner import start
 from localsim.store.conditions import conditions_of
 from localsim.store.database import Store
 from tests.conftest import Quiet, generated
-from tests.test_headline import DATA, compared
+from tests.test_headline import DATA, TURNS, compared
 
 Row = dict[str, Any]
 SPEC = importlib.util.spec_from_file_location("bootstrap", Path(__file__).parent.parent / "scripts" / "bootstrap.py")
@@ -154,7 +157,7 @@ def test_other_scenarios_and_single_conditions_have_no_paragraph(runs: tuple[Sto
     assert paragraph([report(store, other)], {"craigslist": set()}).startswith("These runs cannot tell")
 
 
-MEASURE = {"key": "success_rate", "heading": "success", "kind": "share"}
+MEASURE = SUCCESS
 
 
 def one_model(
@@ -163,7 +166,7 @@ def one_model(
     count: int = 20,
     half: float = 0.1,
     name: str = "m",
-    measure: Row = MEASURE,
+    measure: Measure = MEASURE,
     success: Finding | None = None,
     **changes: Any,
 ) -> tuple[list[Report], dict[str, set[Any]]]:
@@ -173,16 +176,16 @@ def one_model(
     levels = known.pop("levels", (0.7, 0.7 + difference))
     found = finding_of(measure, levels, verdict, **known)
     answer = Answer("craigslist", name, "Bargaining", measure, "", {"information": found}, success, (), ())
-    modes = [{"family": "craigslist", "model": name, "mode": mode} for mode in ("agents", "mindreaders")]
+    modes = [Result("craigslist", mode, name, mode) for mode in ("agents", "mindreaders")]
     run = {"run_id": "r", "models": {name: {}}}
     data = Report(run, headline=Headline((), [answer]), comparison=modes, measures=[measure])
     return [data], {"craigslist": set()}
 
 
-def finding_of(measure: Row, levels: Sequence[float], verdict: Any, **changes: Any) -> Finding:
+def finding_of(measure: Measure, levels: Sequence[float], verdict: Any, **changes: Any) -> Finding:
     """What information changed in a measure."""
     known = {"interval": None, "scenarios": 20, "p": 0.01, **changes}
-    named = ("craigslist", "m", measure["key"], measure["kind"], "information", ("agents", "mindreaders"))
+    named = ("craigslist", "m", measure.key, measure.kind, "information", ("agents", "mindreaders"))
     least = 2.0 ** (1 - known["scenarios"])
     known["difference"] = changes.get("difference", levels[1] - levels[0])
     return Finding(*named, levels, p_least=least, verdict=verdict, **known)
@@ -203,7 +206,7 @@ def test_only_a_finding_gets_an_amount(difference: float, verdict: str, count: i
 @given(st.floats(-1, 1).filter(lambda each: abs(each) > 1e-9), st.booleans(), st.sampled_from(["m", "m|n", "n|m"]))
 def test_a_loss_is_never_what_was_built_in(difference: float, turns: bool, name: str) -> None:
     """Also where a constructed model plays one side only."""
-    measure = {"key": "turns", "heading": "turns", "kind": "number"} if turns else MEASURE
+    measure = TURNS if turns else MEASURE
     with pytest.MonkeyPatch.context() as patch:
         built(patch, "m")
         text = paragraph(*one_model(difference, "found", name=name, measure=measure))
@@ -247,16 +250,13 @@ def test_each_word_is_explained_and_each_sentence_short() -> None:
         assert all(len(sentence.split()) <= 26 for sentence in re.split(r"[.:;] ", text)), "short enough to be said"
 
 
-TURNS = {"key": "turns", "heading": "turns", "kind": "number"}
-
-
 def with_success(
     difference: float, verdict: str, levels: list[float], success: str, **found: Any
 ) -> tuple[list[Report], dict[str, set[Any]]]:
     """One model whose turns changed by a difference, and whose success had these levels and this verdict."""
     change = finding_of(MEASURE, levels, success)
     found = {"levels": (10.0, 10.0 + difference), **found}
-    return one_model(difference, verdict, measure={**TURNS}, success=change, **found)
+    return one_model(difference, verdict, measure=TURNS, success=change, **found)
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,9 @@ def test_success_counts_for_the_conclusion(
 
 def test_a_change_without_direction_and_more_success_are_a_premium() -> None:
     reports, units = with_success(2.0, "found", [0.6, 0.9], "found")
-    reports[0].headline.families[0].about["key"] = "words"
+    (answer,) = reports[0].headline.families
+    about = replace(answer, about=replace(answer.about, key="words"))
+    reports[0] = replace(reports[0], headline=Headline((), [about]))
     assert "a premium was found for m in Bargaining. In Bargaining, only success shows it." in paragraph(reports, units)
 
 

@@ -23,7 +23,6 @@ from localsim.annotation.items import (
     find,
     items_of,
     next_item,
-    pair_items,
     progress,
     shown,
     shuffled,
@@ -62,12 +61,12 @@ def test_nothing_that_is_shown_names_a_mode_a_model_a_run_or_an_expected_answer(
 
 
 def test_every_two_modes_of_a_unit_make_a_pair(store: Store, run: str) -> None:
-    found = [item for item in pair_items(store, run, "ann") if not item.attention]
+    found = [item for item in items_of(store, run, "pairs", "ann") if not item.attention]
     assert len(found) == len({item.item_id for item in found}) == 12
     for item in found:
-        modes = [item.first.mode, item.second.mode]
-        assert item.first.scenario.id == item.second.scenario.id and item.first.seed == item.second.seed
-        ids = {item.first.mode: item.first.episode_id, item.second.mode: item.second.episode_id}
+        modes = [item.episode.mode, item.second.mode]
+        assert item.episode.scenario.id == item.second.scenario.id and item.episode.seed == item.second.seed
+        ids = {item.episode.mode: item.episode.episode_id, item.second.mode: item.second.episode_id}
         assert item.item_id == "~".join(ids[mode] for mode in MODES if mode in modes)
 
 
@@ -79,9 +78,9 @@ def test_sides_and_order_are_fixed_for_a_rater_and_differ_between_raters(store: 
     assert [item.item_id for item in ann] != [item.item_id for item in bob]
     many = [shown_items.pairs_from(talks, f"rater{number}") for number in range(20)]
     first = ann[0].item_id
-    assert len({item.first.episode_id for of in many for item in of if item.item_id == first}) == 2
+    assert len({item.episode.episode_id for of in many for item in of if item.item_id == first}) == 2
     swapped = [
-        MODES.index(item.first.mode) > MODES.index(item.second.mode)  # type: ignore[arg-type]
+        MODES.index(item.episode.mode) > MODES.index(item.second.mode)  # type: ignore[arg-type]
         for of in many
         for item in of
         if not item.attention
@@ -96,7 +95,7 @@ def test_attention_items_stand_after_every_seventh_and_have_the_same_words(store
     assert [place for place, item in enumerate(found) if item.attention] == [7]
     item = found[7]
     assert item.item_id.startswith("attention:") and item.expected in (1, 2)
-    intact, broken = (item.first, item.second) if item.expected == 1 else (item.second, item.first)
+    intact, broken = (item.episode, item.second) if item.expected == 1 else (item.second, item.episode)
     assert intact.turns != broken.turns and item.sides["shuffled"] == str(3 - item.expected)
     for whole, mixed in zip(intact.turns, broken.turns, strict=True):
         assert sorted(whole["text"].split()) == sorted(mixed["text"].split())
@@ -122,7 +121,7 @@ def test_pairs_show_goals_and_dimensions_secrets_too(store: Store, run: str) -> 
 
 
 def test_going_through_items(store: Store, run: str) -> None:
-    found = pair_items(store, run, "ann")
+    found = items_of(store, run, "pairs", "ann")
     assert next_item(found, set()) == found[0] and next_item(found, {found[0].item_id}) == found[1]
     assert next_item(found, {item.item_id for item in found}) is None
     assert progress(found, {found[0].item_id, "another"}) == (1, 13)
@@ -143,28 +142,26 @@ def test_a_run_without_pairs_says_so(store: Store) -> None:
 
 @pytest.mark.parametrize("value", [0, 3, "1", 1.0, True, None, [1]])
 def test_a_pair_is_answered_with_1_or_2(store: Store, run: str, value: Any) -> None:
-    item = pair_items(store, run, "ann")[0]
+    item = items_of(store, run, "pairs", "ann")[0]
     with pytest.raises(InvalidInput, match="1 or 2"):
-        validated("pairs", item, value)
-    assert validated("pairs", item, 2) == 2
-    assert validated("pairs", replace(item, ties=True), 0) == 0
-    with pytest.raises(InvalidInput, match="to an item of pairs"):
-        validated("dimensions", item, 1)
+        validated(item, value)
+    assert validated(item, 2) == 2
+    assert validated(replace(item, ties=True), 0) == 0
 
 
 def test_dimensions_and_disclosures_are_answered_whole_and_in_range(store: Store, run: str) -> None:
     item: Item = items_of(store, run, "dimensions", "ann")[0]
     whole: dict[str, Any] = dict.fromkeys(DIMENSIONS, 0)
-    assert validated("dimensions", item, whole | {"goal": None}) == whole | {"goal": None}
+    assert validated(item, whole | {"goal": None}) == whole | {"goal": None}
     without = {name: mark for name, mark in whole.items() if name != "secret"}
     for wrong in (7, without, {**whole, "x": 1}, {**whole, "goal": 11}, {**whole, "secret": 1}, {**whole, "goal": 1.5}):
         with pytest.raises(InvalidInput):
-            validated("dimensions", item, wrong)
+            validated(item, wrong)
     item = next(item for item in items_of(store, run, "disclosures", "ann") if item.episode.scenario.id == "talk")
-    assert validated("disclosures", item, {"bo_1": 0, "ana_1": None}) == {"ana_1": None, "bo_1": 0}
+    assert validated(item, {"bo_1": 0, "ana_1": None}) == {"ana_1": None, "bo_1": 0}
     for wrong in ({"ana_1": 0}, {"ana_1": 0, "bo_1": len(item.episode.turns)}, {"ana_1": -1, "bo_1": 0}):
         with pytest.raises(InvalidInput):
-            validated("disclosures", item, wrong)
+            validated(item, wrong)
 
 
 @pytest.mark.parametrize("name", ["", "a b", "x" * 41, "ann@example.org", "Zoë", "a/b", "a\n"])
@@ -177,11 +174,11 @@ def test_raters_are_pseudonyms(name: str) -> None:
 @pytest.mark.parametrize("seconds", [-1, float("nan"), float("inf"), "3", True])
 def test_times_are_numbers_from_0(store: Store, run: str, seconds: Any) -> None:
     with pytest.raises(InvalidInput, match="not a time"):
-        answered(pair_items(store, run, "ann")[0], 1, origin="browser", seconds=seconds)
+        answered(items_of(store, run, "pairs", "ann")[0], 1, origin="browser", seconds=seconds)
 
 
 def test_answering_again_replaces_and_undo_takes_the_latest_back(store: Store, run: str) -> None:
-    first, second = pair_items(store, run, "ann")[:2]
+    first, second = items_of(store, run, "pairs", "ann")[:2]
     for item, value in ((first, 1), (second, 1), (first, 2), (first, 2)):
         save(store, answered(item, value, origin="browser", seconds=3))
     assert done(store, "pairs", run, "ann") == {first.item_id, second.item_id}
@@ -196,7 +193,7 @@ def test_answering_again_replaces_and_undo_takes_the_latest_back(store: Store, r
 
 def test_rows_tell_modes_and_what_was_chosen(store: Store, run: str) -> None:
     given(store, run, "ann", best("agents", "script", "mindreaders"), ties=True)
-    found = rows(store, run)
+    found = store.rows("SELECT *, value_json::INTEGER AS value FROM v_annotations")
     assert len(found) == 13
     for row in found:
         if row["attention"]:
@@ -204,7 +201,7 @@ def test_rows_tell_modes_and_what_was_chosen(store: Store, run: str) -> None:
         else:
             assert row["chosen_mode"] == ("agents" if "agents" in (row["mode_1"], row["mode_2"]) else "script")
             assert row["chosen_mode"] == row[f"mode_{row['value']}"]
-    save(store, answered(pair_items(store, run, "ann", ties=True)[0], 0, origin="browser"))
+    save(store, answered(items_of(store, run, "pairs", "ann", ties=True)[0], 0, origin="browser"))
     assert store.rows("SELECT count(*) AS n FROM v_annotations WHERE value_json = '0' AND chosen_mode IS NULL") == [
         {"n": 1}
     ]
@@ -228,7 +225,7 @@ def test_thirty_raters_at_once_lose_and_double_nothing(store: Store, run: str) -
     for thread in threads:
         thread.join()
     assert not failures
-    kept = {(row["rater"], row["item_id"]) for row in rows(store, run)}
+    kept = {(row.rater, row.item_id) for row in rows(store, run)}
     wanted = {
         (item.rater, item.item_id) for number in range(30) for item in shown_items.pairs_from(talks, f"r{number}")[:10]
     }
@@ -238,7 +235,7 @@ def test_thirty_raters_at_once_lose_and_double_nothing(store: Store, run: str) -
 def test_an_answer_that_cannot_be_kept_is_told_and_the_next_one_is_tried(
     store: Store, run: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    item = pair_items(store, run, "ann")[0]
+    item = items_of(store, run, "pairs", "ann")[0]
     monkeypatch.setattr(records, "PATIENCE_S", 0.2)
     with FileLock(str(store.path) + ".lock"), pytest.raises(Busy):
         save(store, answered(item, 1, origin="browser"))
@@ -286,9 +283,9 @@ def test_a_bundle_is_one_blind_file(store: Store, run: str, task: Task) -> None:
 
 
 def test_hostile_words_stay_words_in_a_bundle(store: Store, run: str) -> None:
-    item = pair_items(store, run, "ann")[0]
-    turns = [{**turn, "text": HOSTILE} for turn in item.first.turns]
-    page = bundle([replace(item, first=replace(item.first, turns=turns))], "pairs", "ann", HOSTILE)
+    item = items_of(store, run, "pairs", "ann")[0]
+    turns = [{**turn, "text": HOSTILE} for turn in item.episode.turns]
+    page = bundle([replace(item, episode=replace(item.episode, turns=turns))], "pairs", "ann", HOSTILE)
     assert page.count("</script>") == 2 and page.count("<script") == 2
     embedded = page.partition('id="data">')[2].partition("</script>")[0]
     assert not set(embedded) & set("<>&\u2028\u2029\u202e")
@@ -299,13 +296,13 @@ def test_answers_come_back_and_importing_twice_changes_nothing(store: Store, run
     result = invoke("bundle", "--rater", "ann", "--ties", "-o", "ann.html", "--json")
     assert result.exit_code == 0 and json.loads(result.stdout)["items"] == 13
     data = data_of(Path("ann.html").read_text(encoding="utf-8"))
-    found = pair_items(store, run, "ann", ties=True)
+    found = items_of(store, run, "pairs", "ann", ties=True)
     values = {item.key: best("agents", "script", "mindreaders")(item) for item in found} | {found[0].key: 0}
     assert list(values) == [item["item"] for item in data["items"]]
     Path("answers.json").write_text(json.dumps(answers_of(data, values)), encoding="utf-8")
     assert invoke("import", "answers.json").exit_code == 0
     before = rows(store, run)
-    assert len(before) == 13 and {row["origin"] for row in before} == {"bundle"}
+    assert len(before) == 13 and {row.origin for row in before} == {"bundle"}
     assert before[0]["created_utc"] == datetime(2026, 1, 31, 12) and before[0]["seconds"] == 12.5
     again = invoke("import", "answers.json", "answers.json", "--json")
     assert again.exit_code == 0 and [row["answers"] for row in json.loads(again.stdout)] == [13, 13]
@@ -338,7 +335,7 @@ def test_answers_come_back_and_importing_twice_changes_nothing(store: Store, run
 def test_a_file_that_does_not_fit_is_refused_with_its_place(
     store: Store, run: str, change: dict[str, Any], told: str
 ) -> None:
-    found = pair_items(store, run, "ann", ties=True)
+    found = items_of(store, run, "pairs", "ann", ties=True)
     data = answers_of(data_of(bundle(found, "pairs", "ann", "x")), {found[0].key: 1})
     one = data["answers"][0]
     changes = {
@@ -377,10 +374,10 @@ def test_a_session_in_the_terminal_stops_and_goes_on(store: Store, run: str) -> 
     assert result.exit_code == 0, result.output
     assert "'x' is not a whole number" in result.output and "is undone" in result.output
     assert not re.search(r"\b(script|mindreaders|scripted)\b", result.output), "the terminal is blind too"
-    found = pair_items(store, run, "ann", ties=True)
-    assert {row["item_id"]: row["value"] for row in rows(store, run)} == {found[0].item_id: 1, found[1].item_id: 0}
-    assert {row["origin"] for row in rows(store, run)} == {"terminal"}
-    assert all(row["seconds"] >= 0 for row in rows(store, run))
+    found = items_of(store, run, "pairs", "ann", ties=True)
+    assert {row.item_id: row.value for row in rows(store, run)} == {found[0].item_id: 1, found[1].item_id: 0}
+    assert {row.origin for row in rows(store, run)} == {"terminal"}
+    assert all(row.seconds is not None and row.seconds >= 0 for row in rows(store, run))
     result = invoke(*session, text="1\n")
     assert result.exit_code == 0 and "2 of 13 answered" in result.output and "Run the same command" in result.output
     result = invoke(*session, text="2\n" * 10)
@@ -393,9 +390,9 @@ def test_other_tasks_in_the_terminal(store: Store, run: str) -> None:
     result = invoke("terminal", "--rater", "ann", "--task", "dimensions", text="5\n5\n0\n-\n0\n0\n0\nq\n")
     assert result.exit_code == 0, result.output
     (row,) = rows(store, run)
-    assert row["value"] == {**dict.fromkeys(DIMENSIONS, 0), "goal": 5, "believability": 5, "knowledge": None}
+    assert row.value == {**dict.fromkeys(DIMENSIONS, 0), "goal": 5, "believability": 5, "knowledge": None}
     item = items_of(store, run, "dimensions", "ann")[0]
-    assert isinstance(item, DimensionItem) and row["shown"] == {"1": item.episode.episode_id, "agent": item.agent}
+    assert isinstance(item, DimensionItem) and row.shown == {"1": item.episode.episode_id, "agent": item.agent}
     first = items_of(store, run, "disclosures", "ann")[0]
     facts = len(shown(first)["facts"])
     result = invoke("terminal", "--rater", "ann", "--task", "disclosures", text="99\n1\n" + "-\n" * (facts - 1))
@@ -417,7 +414,7 @@ def test_labels_say_if_a_person_or_a_language_model_made_them(store: Store, run:
     assert result.exit_code == 0
     result = invoke("terminal", "--rater", "bot", "--rater-kind", "model", "--ties", text="1\nq\n")
     assert result.exit_code == 0
-    assert {row["rater"]: row["made_by"] for row in rows(store, run)} == {"ann": "person", "bot": "language model"}
+    assert {row.rater: row.made_by for row in rows(store, run)} == {"ann": "person", "bot": "language model"}
     assert "1 person and 1 language model" in invoke("agreement").output, "also where one scenario has no interval"
     assert json.loads(invoke("agreement", "--json").stdout)["kinds"] == {"person": 1, "language model": 1}
     assert invoke("terminal", "--rater", "x", "--rater-kind", "robot").exit_code == 2
@@ -427,11 +424,11 @@ def test_labels_say_if_a_person_or_a_language_model_made_them(store: Store, run:
 def test_a_bundle_carries_the_kind_of_its_rater(store: Store, run: str, kind: str) -> None:
     assert invoke("bundle", "--rater", "ann", "--rater-kind", kind, "-o", "ann.html").exit_code == 0
     data = data_of(Path("ann.html").read_text(encoding="utf-8"))
-    item = next(item for item in pair_items(store, run, "ann") if item.key == data["items"][0]["item"])
+    item = next(item for item in items_of(store, run, "pairs", "ann") if item.key == data["items"][0]["item"])
     answers = {**answers_of(data, {item.key: 1}), "made_by": data["made_by"]}
     Path("answers.json").write_text(json.dumps(answers), encoding="utf-8")
     assert invoke("import", "answers.json").exit_code == 0
-    assert [row["made_by"] for row in rows(store, run)] == [{"person": "person", "model": "language model"}[kind]]
+    assert [row.made_by for row in rows(store, run)] == [{"person": "person", "model": "language model"}[kind]]
     page = Path("ann.html").read_text(encoding="utf-8")
     assert "rater, made_by, ties} = data" in page and "made_by, ties, answers}" in page, "the page saves it"
 

@@ -190,8 +190,9 @@ def test_a_bank_about_talks_takes_them_from_a_stored_run(store: Store) -> None:
     asked_run = start(about, store, Quiet(), print, leaks=False).run_id
     assert audit_run(store, asked_run).violations == ()
     (bank,) = interviews(store, asked_run)
-    assert {row["about"] for row in bank["topics"]} == {f"wording_{number}" for number in range(1, 9)}
-    assert bank["topic_variance"]["accuracy"]["n"] == 8
+    row = bank.as_json()
+    assert {each["about"] for each in row["topics"]} == {f"wording_{number}" for number in range(1, 9)}
+    assert row["topic_variance"]["accuracy"]["n"] == 8
 
 
 def test_who_is_blind_to_the_persona_has_no_variance_and_no_drop(store: Store) -> None:
@@ -199,8 +200,9 @@ def test_who_is_blind_to_the_persona_has_no_variance_and_no_drop(store: Store) -
     run_id = start(plan, store, Quiet(), print, leaks=False).run_id
     assert audit_run(store, run_id).violations == ()
     (bank,) = interviews(store, run_id)
-    assert bank["variance"]["accuracy"] == {"n": len(PEOPLE), "mean": 1.0, "variance": 0}
-    own = [row["against_nobody"] for row in bank["people"] if row["person"] != "nobody"]
+    row = bank.as_json()
+    assert row["variance"]["accuracy"] == {"n": len(PEOPLE), "mean": 1.0, "variance": 0}
+    own = [each["against_nobody"] for each in row["people"] if each["person"] != "nobody"]
     assert own == [{"pairs": 30, "better": 0, "worse": 0, "p": 1.0}] * len(PEOPLE)
 
 

@@ -160,7 +160,7 @@ def test_checks_of_a_run_are_scored_stored_and_reported(store: Store) -> None:
     found: dict[str, Any] = {row["name"]: row["value"] for row in rows}
     assert found["check.bye"] == 1 and set(found) == {"check.bye", "check.no", "checks_passed", "success"}
     run = store.rows("SELECT run_id FROM runs")[0]["run_id"]
-    row = report(store, run).comparison[0]
+    row = report(store, run).as_json()["comparison"][0]
     assert (row["checks_passed"], row["success_rate"]) == (found["checks_passed"], found["success"])
 
 
@@ -200,10 +200,10 @@ def test_curves_of_a_run(store: Store) -> None:
     )
     runner.start(plan, store, Quiet(), lambda _line: None)
     run = store.rows("SELECT run_id FROM runs")[0]["run_id"]
-    found = {curve["name"]: curve for curve in curves(store, run)}
+    found = {curve.name: curve for curve in curves(store, run)}
     assert set(found) == {"named", "offers"}, "nobody has looked for leaks"
-    (named,) = found["named"]["series"]
-    assert (named["mode"], named["n"]) == ("agents", 1) and named["points"][-1][1] == 1
-    sides = {series["side"]: [y for _, y in series["points"]] for series in found["offers"]["series"]}
+    (named,) = found["named"].series
+    assert (named.mode, named.n) == ("agents", 1) and named.points[-1][1] == 1
+    sides = {series.side: [y for _, y in series.points] for series in found["offers"].series}
     assert set(sides) == {"seller", "buyer"}
     assert sides["seller"] == sorted(sides["seller"], reverse=True) and sides["buyer"] == sorted(sides["buyer"])

@@ -137,13 +137,13 @@ def test_a_run_reports_choices_ties_and_places(
     assert evaluate.score_runs(store, [run_id], [wise], print) == {wise.name: 6}
     assert evaluate.score_runs(store, [run_id], [wise], print) == {wise.name: 0}, "nothing is asked twice"
     assert store.rows("SELECT count(*) AS n FROM v_judgements WHERE evaluator LIKE 'choose.%gold'") == [{"n": 6}]
-    found = {each["judge"]: each for each in choices.choices(store, run_id)}
-    assert found["first"] == by_hand[0] and found["gold"]["criterion"] != "natural"
-    assert (found["gold"]["decided"], found["gold"]["warning"]) == (2, None)
-    assert {each["condition"]: each["chosen"] for each in found["gold"]["conditions"]} == {
+    found = {each.judge: each for each in choices.choices(store, run_id)}
+    assert found["first"] == by_hand[0] and found["gold"].criterion != "natural"
+    assert (found["gold"].decided, found["gold"].warning) == (2, None)
+    assert {each.condition: each.chosen for each in found["gold"].conditions} == {
         "script": 0, "agents": 1, "mindreaders": 0,
     }  # fmt: skip
-    assert found["gold"]["places"] == [pytest.approx(1 / 3, abs=1e-4)] * 3
+    assert found["gold"].places == [pytest.approx(1 / 3, abs=1e-4)] * 3
     shown = CliRunner().invoke(cli, ["report", run_id, *command]).output
     assert "Judge first, the most natural of 3" in shown and "2 sets, each asked in all 3 rotations" in shown
     CliRunner().invoke(cli, ["report", run_id, *command, "-o", str(tmp_path / "r.html")])

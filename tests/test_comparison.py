@@ -194,7 +194,7 @@ def test_pairs_with_an_iterative_script_are_named(tmp_path: Path) -> None:
     for row in compare(store, run_id):
         assert row["levels"][1] - row["levels"][0] == pytest.approx(row["difference"])
     one_order = ["mutual_friends", "craigslist"]
-    assert list(dict.fromkeys(row["family"] for row in report(store, run_id).comparison)) == one_order
+    assert list(dict.fromkeys(row["family"] for row in report(store, run_id).as_json()["comparison"])) == one_order
     assert list(dict.fromkeys(row["family"] for row in compare(store, run_id) if not row["primary"])) == one_order
 
 
@@ -385,7 +385,7 @@ def test_an_interval_of_turns_ends_at_the_turn_limit(store: Store) -> None:
     """Two scenarios with very different lengths: Student's t alone would go far beyond 20 turns and below 1."""
     scenarios = (generated("mutual_friends", 3), generated("mutual_friends", 4))
     run_id = runner.start(Plan(scenarios, ("agents",), "scripted:guesser"), store, Quiet(), lambda _: None).run_id
-    (row,) = report(store, run_id).comparison
+    (row,) = report(store, run_id).as_json()["comparison"]
     for key in ("first_mention_turn", "turns"):
         low, value, high = row[f"{key}_low"], row[key], row[f"{key}_high"]
         assert 0 <= low <= value <= high <= 20, key

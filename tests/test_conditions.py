@@ -153,7 +153,7 @@ def test_a_condition_with_grants_is_one_of_its_own(store: Store, capsys: pytest.
     found = json.loads(capsys.readouterr().out)
     assert {row["second"].split(":", 1)[1] for row in found} == {"agents+goal,facts:2"}
     assert not any(row["contrast"] for row in found), "grants are none of the contrasts between modes"
-    (row,) = report(store, granted.run_id).comparison
+    (row,) = report(store, granted.run_id).as_json()["comparison"]
     assert (row["mode"], row["see"], row["condition"]) == ("agents", "goal,facts:2", granted.name)
 
 
@@ -171,7 +171,7 @@ def test_models_of_one_run_are_conditions(store: Store) -> None:
     compared = compare_chosen(store, pair)
     assert {(row["first"], row["second"]) for row in compared} == {("scripted:friends", "b")}
     assert {row["n"] for row in compared if row["measure"] == "turns"} == {2}
-    assert len({row["model"] for row in report(store, run_id).comparison}) == 2
+    assert len({row["model"] for row in report(store, run_id).as_json()["comparison"]}) == 2
     assert (
         len(items_of(store, selected(store, [f"{run_id}:agents:friends", f"{run_id}:agents:b"]), "pairs", "ann")) >= 2
     )
@@ -236,16 +236,16 @@ def test_figures_take_conditions(two_runs: tuple[Store, str, str], tmp_path: Pat
 def test_the_report_shows_conditions_beside_its_modes(two_runs: tuple[Store, str, str]) -> None:
     store, first, second = two_runs
     data = with_conditions(store, report(store, first), labelled(store, [f"agents-ft={second}:agents"]))
-    assert [row["condition"] for row in data.comparison] == ["script", "agents", "mindreaders", "agents-ft"]
-    assert [row.get("twin", 0) for row in data.comparison] == [0, 0, 0, 1]
+    assert [row.condition for row in data.comparison] == ["script", "agents", "mindreaders", "agents-ft"]
+    assert [row.twin for row in data.comparison] == [0, 0, 0, 1]
     assert any("3 of its 4 scenarios" in line for line in data.warnings)
     data = replace(data, card=card(store, data))
     page, text = render(data), as_markdown(data)
     assert "agents-ft" in page
     assert 'class="bar agents twin t1"' in page
     assert "agents-ft scripted:guesser |" in text
-    curve = next(each for each in data.curves if each["name"] == "named")
-    assert [series["name"] for series in curve["series"]] == ["script", "agents", "mindreaders", "agents-ft"]
+    curve = next(each for each in data.curves if each.name == "named")
+    assert [series.name for series in curve.series] == ["script", "agents", "mindreaders", "agents-ft"]
 
 
 def test_a_run_without_the_family_cannot_stand_beside(store: Store) -> None:

@@ -45,7 +45,7 @@ def prefers(run_id: str) -> Any:
     """A rater who prefers one run, and reads."""
 
     def choose(item: PairItem) -> int:
-        return item.expected or (1 if item.first.run_id == run_id else 2)
+        return item.expected or (1 if item.episode.run_id == run_id else 2)
 
     return choose
 
@@ -59,7 +59,7 @@ def test_pairs_across_runs_are_rated_blind_and_named_in_results(own_runs: tuple[
         items = items_of(store, chosen_, "pairs", rater)
         plain = [item for item in items if isinstance(item, PairItem) and not item.attention]
         assert len(plain) == 6 and len(items) > 6, "three scenarios twice, and an attention item"
-        assert all({item.first.run_id, item.second.run_id} == {first, second} for item in plain)
+        assert all({item.episode.run_id, item.second.run_id} == {first, second} for item in plain)
         answers += [answered(item, prefers(second)(item), origin="browser") for item in items]
     sides = [answer.shown["1"] for answer in answers if not answer.attention]
     left = store.rows(
@@ -185,10 +185,8 @@ def test_a_server_for_raters_of_conditions_names_none_of_them(own_runs: tuple[St
             data = {"csrf": field(text, "csrf"), "item": field(text, "item"), "value": "1"}
             text = client.post(address, data=data).text
         assert "All done" in text and not secret.search(text)
-    pairs = [row for row in rows(store, first) if not row["attention"]]
-    assert len(pairs) == 6 and {frozenset((row["run_1"], row["run_2"])) for row in pairs} == {
-        frozenset((first, second))
-    }
+    pairs = [row for row in rows(store, first) if not row.attention]
+    assert len(pairs) == 6 and {frozenset((row.run_1, row.run_2)) for row in pairs} == {frozenset((first, second))}
     assert agreement(store, chosen_, drop_inattentive=False)["pairs"]["rates"][0]["decided"] == 6
 
 
@@ -206,19 +204,19 @@ def test_a_judge_compares_conditions_of_two_runs(
     assert evaluate.score_runs(store, [first, second], [judge], lambda _: None) == {"naturalness.m": 12}
     assert evaluate.score_runs(store, [first, second], [judge], lambda _: None) == {"naturalness.m": 0}
     (rate,) = judges.rates_between(store, pairs)
-    assert (rate["first"], rate["second"], rate["n"]) == (f"{first}:agents", f"{second}:agents", 6)
-    assert rate["first_condition"]["model"] == "scripted:friends"
+    assert (rate.first, rate.second, rate.n) == (f"{first}:agents", f"{second}:agents", 6)
+    assert rate.first_condition["model"] == "scripted:friends"
     size = {
         (row["run_id"], row["scenario_hash"], row["episode_index"]): row["turns"]
         for row in store.rows("SELECT * FROM v_episodes WHERE mode = 'agents'")
     }
     both = [(n, size[second, *key[1:]]) for key, n in size.items() if key[0] == first and (second, *key[1:]) in size]
     clear = [one > other for one, other in both if one != other]
-    assert rate["decided"] == len(clear)
+    assert rate.decided == len(clear)
     (turned,) = judges.rates_between(store, [(pairs[0][1], pairs[0][0])])
-    assert turned["half_credit"] == pytest.approx(1 - rate["half_credit"])
-    assert judges.rates(store, second)[0]["first"] == f"{second}:agents", "a report names its own run first"
-    assert [row["first"] for row in report(store, first).naturalness] == [f"{first}:agents"]
+    assert turned.half_credit == pytest.approx(1 - rate.half_credit)
+    assert judges.rates(store, second)[0].first == f"{second}:agents", "a report names its own run first"
+    assert [row.first for row in report(store, first).naturalness] == [f"{first}:agents"]
     assert store.check() == []
 
 
@@ -252,8 +250,8 @@ def test_models_of_roles_lose_no_pairs(store: Store, monkeypatch: pytest.MonkeyP
     assert evaluate.score_runs(store, [run_id], [Naturalness("m")], lambda _: None) == {"naturalness.m": 2 * 3}
     assert evaluate.score_runs(store, [run_id], [Naturalness("m")], lambda _: None) == {"naturalness.m": 0}
     rated = judges.rates(store, run_id)
-    assert sum(rate["n"] for rate in rated) == 2 * 3
-    modes_of = [(rate["first_condition"]["mode"], rate["second_condition"]["mode"]) for rate in rated]
+    assert sum(rate.n for rate in rated) == 2 * 3
+    modes_of = [(rate.first_condition["mode"], rate.second_condition["mode"]) for rate in rated]
     assert len(modes_of) == 2 * 3 and len(set(modes_of)) == 3
     save_all(store, [answered(item, 1, origin="browser") for item in items])
     (judge,) = agreement(store, run_id, drop_inattentive=False)["pairs"]["judges"]
@@ -266,6 +264,6 @@ def test_scores_from_before_there_were_pairs_across_runs_still_count(own_runs: t
     (script,) = store.rows("SELECT episode_id FROM v_episodes WHERE mode = 'script' ORDER BY ALL LIMIT 1")
     store.take_in(score_records(script["episode_id"], "naturalness.old", "2", given))
     (rate,) = judges.rates(store, first)
-    assert (rate["first"], rate["second"], rate["first_chosen"], rate["n"]) == ("script", "agents", 1, 1)
+    assert (rate.first, rate.second, rate.first_chosen, rate.n) == ("script", "agents", 1, 1)
     assert "script over agents in 100% of 1 pairs" in judges.sentence(rate), "one scenario has no interval"
     assert "script over agents in 100% of 1 pairs" in " ".join(render(report(store, first)).split())

@@ -20,10 +20,11 @@ from localsim.conversation.transcript import Transcript
 from localsim.errors import InvalidInput, ScenarioInvalid
 from localsim.evaluators import evaluate
 from localsim.evaluators.judge import questions
-from localsim.reports.conversation import rubric_people
+from localsim.reports.conversation import rubrics
 from localsim.scenarios.experiments.read import load_experiment
 from localsim.scenarios.rubrics import shipped_rubric
 from localsim.store.database import Store
+from localsim.store.queries.experiments import Rating
 from localsim.web.people.experiment.lab import Lab
 from localsim.web.people.experiment.rubric import UNKNOWN, questions_of, ratings_from
 from tests.experiment_lab import SMALL, agreed, client_of, lab_at, post, ready, until, written
@@ -178,22 +179,15 @@ def test_without_a_rubric_the_description_is_what_it_was(tmp_path: Path) -> None
 def test_a_judge_that_follows_people_or_contradicts_them_is_told(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, scores: tuple[int, ...], rho: float | None
 ) -> None:
-    about = {"rubric": "support", "dimension": "warmth", "agent": "Ana", "judge": "m"}
     rows = [
-        {
-            **about,
-            "episode_id": f"e{number}",
-            "participant": f"p{number}{rater}",
-            "rating": number + rater,
-            "score": score,
-        }
+        Rating("support", "warmth", f"e{number}", "Ana", f"p{number}{rater}", number + rater, "m", score)
         for number, score in enumerate(scores)
         for rater in (0, 1)
     ]
-    monkeypatch.setattr(rubric_people.queries, "rubric_ratings", lambda *_: rows)
-    (found,) = rubric_people.people_and_judges(Store(tmp_path / "x.duckdb"), "r")
-    assert (found["rho"], found["both"], found["ratings"], found["mean"]) == (rho, 4, 8, 2.0)
-    assert found["alpha"] == pytest.approx(1 - 4 * 1 * 7 / _between([n + r for n in range(4) for r in (0, 1)]))
+    monkeypatch.setattr(rubrics.experiments, "rubric_ratings", lambda *_: rows)
+    (found,) = rubrics.people_and_judges(Store(tmp_path / "x.duckdb"), "r")
+    assert (found.rho, found.both, found.ratings, found.mean) == (rho, 4, 8, 2.0)
+    assert found.alpha == pytest.approx(1 - 4 * 1 * 7 / _between([n + r for n in range(4) for r in (0, 1)]))
 
 
 def _between(values: list[int]) -> float:

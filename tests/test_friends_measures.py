@@ -272,11 +272,11 @@ def test_the_curve_counts_turns_and_reaches_1_only_if_all_name_a_friend(tmp_path
     made = tuple(generated("mutual_friends", seed) for seed in range(1, 9))
     for player, last in (("honest", 1.0), ("refuser", 0.0)):
         run_id = start(Plan(made, ("agents",), f"scripted:{player}"), store, Quiet(), lambda _: None).run_id
-        (curve,) = [curve for curve in curves(store, run_id) if curve["name"] == "named"]
-        assert (curve["axis"], curve["end"]) == ("turns", 20)
-        (series,) = curve["series"]
-        assert series["n"] == 8 and series["points"][0] == (0.0, 0.0) and series["points"][-1] == (20.0, last)
-        assert all(x in range(21) for x, _ in series["points"])
+        (curve,) = [curve for curve in curves(store, run_id) if curve.name == "named"]
+        assert (curve.axis, curve.end) == ("turns", 20)
+        (series,) = curve.series
+        assert series.n == 8 and series.points[0] == (0.0, 0.0) and series.points[-1] == (20.0, last)
+        assert all(x in range(21) for x, _ in series.points)
 
 
 def test_a_reader_is_told_when_and_what_is_false() -> None:

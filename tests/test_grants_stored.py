@@ -105,7 +105,7 @@ def test_grants_are_stored_and_shown_as_conditions(made: tuple[Store, str]) -> N
     ]
     names = ["script", "iterative", "agents", "agents+1=all+announced", "agents+decoys", "agents+goal,facts:2"]
     for family in FAMILIES.own:
-        shown = [row["condition"] for row in report(store, run_id).comparison if row["family"] == family]
+        shown = [row["condition"] for row in report(store, run_id).as_json()["comparison"] if row["family"] == family]
         assert shown == names
     details = card(store, report(store, run_id))["simulation_details"]
     assert set(details["transparency_index"]) == set(details["information_asymmetry"]) == set(names)

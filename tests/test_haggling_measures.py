@@ -170,7 +170,7 @@ def test_a_comparison_tells_the_number_of_the_report(played: Plays) -> None:
 def test_a_stored_run_tells_deals_apart_by_the_zone(store: Store) -> None:
     scenarios = tuple(generated("craigslist", seed, zone="yes" if seed % 2 else "no") for seed in range(1, 9))
     run_id = start(Plan(scenarios, SIMULATED, "scripted:yes-sayer", seed=3), store, Quiet(), lambda _: None).run_id
-    rows = report(store, run_id).comparison
+    rows = report(store, run_id).as_json()["comparison"]
     assert [row["mode"] for row in rows] == list(SIMULATED)
     for row in rows:
         found = {key: row[key] for key in ("deal_rate", "deal_with_zone_rate", "deal_without_zone_rate")}

@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from localsim.conversation.measures import Measure
 from localsim.families import family_of
+from localsim.families.base import SUCCESS
 from localsim.reports.compose.alone import report
 from localsim.reports.document import Report
+from localsim.reports.results import Number, Result
 from localsim.reports.validity.headline import PEEKING, contrasts_sentence, found_in, headline
 from localsim.runs.plan import CONTRASTS, Plan
 from localsim.runs.runner import start
@@ -19,7 +22,7 @@ from localsim.store.database import Store
 from tests.conftest import Quiet, generated
 
 Row = dict[str, Any]
-DATA = Report({"run_id": "@last"}, measures=[{"key": "success_rate", "heading": "success", "kind": "share"}])
+DATA = Report({"run_id": "@last"}, measures=[SUCCESS])
 
 
 def compared(contrast: str, difference: float, p: float | None, **changes: Any) -> Row:
@@ -66,13 +69,13 @@ def test_a_sign_that_turns_withholds_the_size() -> None:
 def levels(**shares: float) -> Report:
     """A report whose modes reached the goal in these shares of their conversations."""
     rows = [
-        {"family": "mutual_friends", "model": "starter", "mode": mode, "success_rate": share, "completed": 12}
+        Result("mutual_friends", mode, "starter", mode, completed=12, numbers={"success_rate": Number("share", share)})
         for mode, share in shares.items()
     ]
     return replace(DATA, measures=[*DATA.measures, TURNS], comparison=rows)
 
 
-TURNS: Row = {"key": "turns", "heading": "turns", "kind": "number"}
+TURNS = Measure("turns", "turns", "turns of a talk", score="turns")
 PAIRS = {
     "information": ("agents", "mindreaders"),
     "both": ("agents", "script"),
@@ -148,16 +151,14 @@ def test_a_secondary_difference_is_found_only_after_the_correction() -> None:
 def test_each_pair_has_its_own_number_of_scenarios() -> None:
     """A pair of 5 scenarios is not said to be one of 12, and its number is named where it is too small."""
     few = compared("authorship", 0.3, 0.06, scenarios=5, p_least=0.0625)
-    told = contrasts_sentence(
-        {"learning": found_in(compared("", 0.1, 0.4)), "scripts": found_in(few)}, DATA.measures[0]
-    )
+    told = contrasts_sentence({"learning": found_in(compared("", 0.1, 0.4)), "scripts": found_in(few)}, "success")
     first, second = told.split(", scripts ")
     assert first.endswith("12 scenarios)") and "5 scenarios)" in second and "with 12" not in told
     assert "none of it can be told from no change (5 scenarios cannot give a p below .062)" in told
     sentence = headline(DATA, [compared("information", 0.3, 0.01), few]).sentences[0]
     assert "12 scenarios), one author for both sides changed it by" in sentence and "5 scenarios)" in sentence
     alike = {"learning": found_in(compared("", 0.1, 0.4)), "scripts": found_in(compared("", 0.2, 0.4))}
-    assert contrasts_sentence(alike, DATA.measures[0]).count("12 scenarios") == 1
+    assert contrasts_sentence(alike, "success").count("12 scenarios") == 1
 
 
 @pytest.mark.parametrize("contrast", list(CONTRASTS))
@@ -189,13 +190,14 @@ def test_the_dial_of_players_that_peek_is_recovered(store: Store, family: str, p
     measures = [measure for measure in family_of(family).measures if measure.key.endswith("peeking")]
     assert PEEKING in {measure.key for measure in measures}
     for row in data.comparison:
-        expected = 0.0 if row["mode"] == "agents" else dial
+        expected = 0.0 if row.mode == "agents" else dial
         for measure in measures:
-            low, high = row[f"{measure.key}_low"], row[f"{measure.key}_high"]
-            if row[measure.key] is None:  # a side that agrees to the other's first offer makes none
+            found = row.number(measure.key)
+            if found.value is None:  # a side that agrees to the other's first offer makes none
                 assert measure.key != PEEKING and dial == 1
                 continue
-            assert low - 1e-9 <= expected <= high + 1e-9 and high - low < 0.6, (row["mode"], measure.key)
+            low, high = found.interval or (1.0, 0.0)
+            assert low - 1e-9 <= expected <= high + 1e-9 and high - low < 0.6, (row.mode, measure.key)
     sentence = next(text for text in data.headline.sentences if text.startswith("First guesses"))
     assert "agents " in sentence and "mindreaders " in sentence and "unknown" not in sentence
 
@@ -203,10 +205,14 @@ def test_the_dial_of_players_that_peek_is_recovered(store: Store, family: str, p
 def told_of_peeking(**modes: tuple[float, float | None, float | None, int]) -> str:
     """The sentence about a run of ten conversations in each mode: value, ends of its interval, judged conversations."""
     rows = [
-        {
-            **{"family": "mutual_friends", "model": "starter", "mode": mode, "condition": mode, "completed": 10},
-            **{PEEKING: value, f"{PEEKING}_low": low, f"{PEEKING}_high": high, f"{PEEKING}_n": n},
-        }
+        Result(
+            "mutual_friends",
+            mode,
+            "starter",
+            mode,
+            completed=10,
+            numbers={PEEKING: Number("share", value, low, high, n)},
+        )
         for mode, (value, low, high, n) in modes.items()
     ]
     return str(headline(replace(DATA, comparison=rows), [compared("information", 0.3, 0.01)]).sentences[1])

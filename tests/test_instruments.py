@@ -25,6 +25,7 @@ from localsim.reports.compose.alone import report
 from localsim.reports.render import html, markdown
 from localsim.reports.validity import correction, instruments
 from localsim.reports.validity.correction import FEWEST, Outcome, corrected, corrections, drawn, naive
+from localsim.reports.validity.judges import Reliability
 from localsim.store.database import Store
 from localsim.store.records import LeakRecord, Record, score_records
 from scripts.leakage import data
@@ -146,27 +147,29 @@ def marking(turn: int | None) -> Any:
 
 
 def rates_of(store: Store, run: str, family: str = "everyday") -> dict[tuple[str, str], Any]:
-    found = [row for row in corrections(store, run) if row["family"] == family]
-    return {(row["mode"], row["measure"]): row for row in found}
+    found = [row for row in corrections(store, run) if row.family == family]
+    return {(row.mode, row.measure): row for row in found}
 
 
 def test_labels_of_all_episodes_replace_the_detectors_rate(store: Store, run: str) -> None:
     assert corrections(store, run) == [], "nothing was searched for leaks"
     found_by_detector(store, run, {"script": 1, "agents": 1})
     before = rates_of(store, run)["script", "disclosed_rate"]
-    assert (before["naive"], before["corrected"], before["labelled"]) == (0.5, None, 0), "one of two facts"
+    assert (before.naive.value, before.corrected.value, before.labelled) == (0.5, None, 0), "one of two facts"
     # Bo speaks in turn 1, Ana in turn 2: an omniscient leak.
     answers_given(store, run, "ann", marking(2), "disclosures")
     after = rates_of(store, run)
     for mode in MODES:
         own, used = after[mode, "disclosed_rate"], after[mode, "omniscient_leaks"]
-        assert (own["corrected"], used["corrected"]) == (0, 0.5), mode
-        assert (own["labelled"], own["episodes"], own["scenarios"], own["needed"]) == (2, 2, 1, 0)
-        assert own["kinds"] == {"person": 1} and own["alpha"]["alpha"] is None
-    assert after["script", "disclosed_rate"]["naive"] == 0.5 and after["mindreaders", "disclosed_rate"]["naive"] == 0
+        assert (own.corrected.value, used.corrected.value) == (0, 0.5), mode
+        assert (own.labelled, own.episodes, own.scenarios, own.needed) == (2, 2, 1, 0)
+        assert own.kinds == {"person": 1} and own.alpha["alpha"] is None
+    assert after["script", "disclosed_rate"].naive.value == 0.5
+    assert after["mindreaders", "disclosed_rate"].naive.value == 0
     told = correction.sentences(corrections(store, run), run)
     assert any("50% by the instrument, 0% corrected; 2 of 2 episodes labelled by 1 person" in line for line in told)
-    assert json.loads(json.dumps(corrections(store, run))) == corrections(store, run)
+    listed = [row.as_json() for row in corrections(store, run)]
+    assert json.loads(json.dumps(listed)) == listed
 
 
 def test_several_raters_count_by_their_mean(store: Store, run: str) -> None:
@@ -174,9 +177,9 @@ def test_several_raters_count_by_their_mean(store: Store, run: str) -> None:
     for rater, turn in (("ann", 1), ("bob", 1), ("cy", None)):
         answers_given(store, run, rater, marking(turn), "disclosures")
     row = rates_of(store, run)["agents", "disclosed_rate"]
-    assert row["corrected"] == pytest.approx(1 / 3, abs=1e-4), "two of three raters, one of two facts"
-    assert row["kinds"] == {"person": 3} and row["alpha"]["alpha"] is not None
-    assert "labelled by 3 people, agreement alpha" in correction.labels_text(row)
+    assert row.corrected.value == pytest.approx(1 / 3, abs=1e-4), "two of three raters, one of two facts"
+    assert row.kinds == {"person": 3} and row.alpha["alpha"] is not None
+    assert "labelled by 3 people, agreement alpha" in row.labels
 
 
 def test_only_a_random_draw_counts(store: Store, run: str) -> None:
@@ -187,10 +190,8 @@ def test_only_a_random_draw_counts(store: Store, run: str) -> None:
     save_all(store, [*chosen[:2], *chosen[3:]])
     talks = talks_of(store, run)
     kept = drawn(talks, rows(store, run))
-    assert [row["item_id"] for row in kept] == [item.item_id for item in items[:2]]
-    assert not any(
-        row["corrected"] is not None and row["labelled"] < row["episodes"] for row in corrections(store, run)
-    )
+    assert [row.item_id for row in kept] == [item.item_id for item in items[:2]]
+    assert not any(row.corrected.value is not None and row.labelled < row.episodes for row in corrections(store, run))
     save_all(store, chosen)
     assert len(drawn(talks, rows(store, run))) == len(items)
 
@@ -211,11 +212,11 @@ def test_labels_of_people_come_before_those_of_models(store: Store, run: str) ->
     items = items_of(store, run, "disclosures", "bot")
     save_all(store, [answered(item, marking(1)(item), origin="bundle", made_by="language model") for item in items])
     row = rates_of(store, run)["agents", "disclosed_rate"]
-    assert row["corrected"] == 0.5 and row["kinds"] == {"language model": 1}
+    assert row.corrected.value == 0.5 and row.kinds == {"language model": 1}
     assert "1 language model" in correction.sentence(row)
     answers_given(store, run, "ann", marking(None), "disclosures")
     row = rates_of(store, run)["agents", "disclosed_rate"]
-    assert row["corrected"] == 0 and row["kinds"] == {"person": 1}
+    assert row.corrected.value == 0 and row.kinds == {"person": 1}
 
 
 def test_without_labels_the_reader_is_told_how_many_and_the_command(store: Store, run: str) -> None:
@@ -224,7 +225,7 @@ def test_without_labels_the_reader_is_told_how_many_and_the_command(store: Store
     command = correction.command(run)
     assert "not corrected" in line and line.endswith(command)
     total = len(items_of(store, run, "disclosures", "ann"))
-    assert all(0 < row["needed"] <= total for row in corrections(store, run))
+    assert all(0 < row.needed <= total for row in corrections(store, run))
     arguments = command.replace("NAME", "ann").split()[2:]
     assert invoke(*arguments, text="q\n").exit_code == 0, "the command works as printed"
 
@@ -233,20 +234,20 @@ def test_a_rater_who_goes_on_as_told_corrects_the_rest(store: Store, run: str) -
     found_by_detector(store, run, {})
     items = items_of(store, run, "disclosures", "ann")
     save_all(store, [answered(item, marking(None)(item), origin="bundle") for item in items[:1]])
-    rest = [row for row in corrections(store, run) if row["corrected"] is None]
-    needed = max(row["needed"] for row in rest)
-    assert rest and {row["rater"] for row in rest} == {"ann"}
+    rest = [row for row in corrections(store, run) if row.corrected.value is None]
+    needed = max(row.needed for row in rest)
+    assert rest and {row.rater for row in rest} == {"ann"}
     assert f"about {needed} more episodes" in correction.sentences(rest, run)[0]
     for more, left in ((needed - 1, True), (needed, False)):
         save_all(store, [answered(item, marking(None)(item), origin="bundle") for item in items[: 1 + more]])
-        assert any(row["corrected"] is None for row in corrections(store, run)) is left
+        assert any(row.corrected.value is None for row in corrections(store, run)) is left
 
 
 # ---- errors of instruments -----------------------------------------------------------------------------------------
 
 
-def by_error(found: Sequence[dict[str, Any]], instrument: str) -> dict[str, dict[str, Any]]:
-    return {row["error"]: row for row in found if row["instrument"] == instrument}
+def by_error(found: Sequence[instruments.Error], instrument: str) -> dict[str, dict[str, Any]]:
+    return {row.error: vars(row) for row in found if row.instrument == instrument}
 
 
 def test_the_detectors_errors_have_the_counts_of_the_labelled_files() -> None:
@@ -318,9 +319,9 @@ def test_a_number_that_is_not_known_is_said_to_be_so(monkeypatch: pytest.MonkeyP
 
 
 def test_a_judge_is_an_instrument() -> None:
-    judge = {"judge": "toy", "goal_auroc": 0.7, "goal_auroc_low": 0.6, "goal_auroc_high": 0.8, "goal_auroc_n": 60}
-    (row,) = instruments.instruments([], [], [judge, {**judge, "goal_auroc": None}])
-    assert (row["instrument"], row["value"], row["n"]) == ("judge toy", 0.7, 60)
+    judge = Reliability("toy", 60, {}, 0.7, 0.6, 0.8, 60, 9, 12, spread=None, warning=None)
+    (row,) = instruments.instruments([], [], [judge, replace(judge, goal_auroc=None)])
+    assert (row.instrument, row.value, row.n) == ("judge toy", 0.7, 60)
     assert "70% [60%, 80%] of 60" in instruments.sentences([row])[0]
 
 
@@ -329,7 +330,7 @@ def test_every_form_of_the_report_shows_the_errors(store: Store, run: str) -> No
     answers_given(store, run, "ann", marking(2), "disclosures")
     data = report(store, run)
     data = replace(data, card=card.card(store, data))
-    silence = instruments.text_of(by_error(data.instruments, instruments.DETECTOR)["silence accuracy"])
+    silence = next(str(each.share) for each in data.instruments if each.error == "silence accuracy")
     page, text = html.render(data), markdown.as_markdown(data)
     assert data.card
     stated = data.card["metrics"]
@@ -341,7 +342,7 @@ def test_every_form_of_the_report_shows_the_errors(store: Store, run: str) -> No
     assert "0% corrected" in stated["corrected_rates"] and "by 1 person" in page
     (section,) = sections.errors(data)
     assert len(section.tables) == 2, "the errors, and the rates corrected for them"
-    for cell in {cell for table in section.tables for row in table.rows for cell in row}:
+    for cell in {str(cell) for table in section.tables for row in table.rows for cell in row}:
         assert cell in unescape(page) and cell in text.replace("\\", ""), "every renderer prints every cell"
     assert all(isinstance(value, str | list) for value in stated.values())
 

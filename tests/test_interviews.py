@@ -22,7 +22,7 @@ from localsim.families.players import any_way
 from localsim.reports.audit import audit_run
 from localsim.reports.audit.prompts import found_in
 from localsim.reports.audit.turns import Readers
-from localsim.reports.conversation.interviews import Asked, averaged, interviews, shares_of, tables
+from localsim.reports.conversation.interviews import Asked, averaged, interviews, pairs, shares_of, tables, variances
 from localsim.reports.measures import measures_of
 from localsim.reports.validity.controls import controls_of, run_controls
 from localsim.runs.plan import Plan
@@ -213,7 +213,7 @@ def bank_run(store: Store, answers: dict[str, str]) -> dict[str, Any]:
     plan = Plan(plans, ("agents",), "scripted", roles=roles)
     run_id = start(plan, store, Quiet(), print).run_id
     found = interviews(store, run_id)
-    assert sum(len(each["people"]) for each in found) == len(answers)
+    assert sum(len(each.people) for each in found) == len(answers)
     return {"banks": found, "run_id": run_id}
 
 
@@ -230,30 +230,15 @@ def replies(folder: Path, name: str, right: int) -> str:
 
 
 def test_a_planted_drop_and_its_variance_are_found_by_hand(store: Store, tmp_path: Path) -> None:
-    from localsim.reports.conversation.interviews import _against, _variance
-
     found = bank_run(store, {name: replies(tmp_path, name, right) for name, right in
                              (("nobody", 10), ("blind", 10), ("biased", 2))})  # fmt: skip
-    people = {row["person"]: row for bank in found["banks"] for row in bank["people"]}
-    assert {name: row["accuracy"] for name, row in people.items()} == {"nobody": 1.0, "blind": 1.0, "biased": 0.2}
-    assert _variance([people["blind"], people["biased"]])["accuracy"]["variance"] == pytest.approx(0.32)
-    assert _variance([people["blind"], people["nobody"]])["accuracy"]["variance"] == 0
-    asked = {
-        row: [Asked(answer, 0, {}) for answer in answers] for row, answers in _answers(store, found["run_id"]).items()
-    }
-    assert sum(bank["places"]["choices"] for bank in found["banks"]) == 30
-    drop = _against(asked["biased"], asked["nobody"])
-    assert drop == {"pairs": 10, "better": 0, "worse": 8, "p": round(2 / 256, 4)}
-    assert _against(asked["blind"], asked["nobody"]) == {"pairs": 10, "better": 0, "worse": 0, "p": 1.0}
-
-
-def _answers(store: Store, run_id: str) -> dict[str, Any]:
-    from localsim.store.queries.scoring import subjects
-
-    return {
-        each.scenario.id.removeprefix("house-"): answers_in(each.scenario, each.answer, each.transcript)
-        for each in subjects(store, run_id)
-    }
+    people = {each.name: each for bank in found["banks"] for each in bank.people}
+    assert {name: each.means["accuracy"] for name, each in people.items()} == {"nobody": 1, "blind": 1, "biased": 0.2}
+    assert variances([people["blind"], people["biased"]])["accuracy"].variance == pytest.approx(0.32)
+    assert variances([people["blind"], people["nobody"]])["accuracy"].variance == 0
+    assert sum(bank.places.choices for bank in found["banks"]) == 30
+    assert pairs(people["biased"], people["nobody"].asked) == (10, 0, 8, round(2 / 256, 4))
+    assert pairs(people["blind"], people["nobody"].asked) == (10, 0, 0, 1.0)
 
 
 def test_the_report_has_a_table_by_person_and_says_what_was_answered(store: Store) -> None:
@@ -264,9 +249,9 @@ def test_the_report_has_a_table_by_person_and_says_what_was_answered(store: Stor
     run_id = start(Plan((loaded,), ("agents",), "scripted:solver"), store, Quiet(), print).run_id
     data = report(store, run_id)
     (bank,) = data.interviews
-    assert bank["bank"] == "house" and [row["person"] for row in bank["people"]] == ["house"]
+    assert bank.bank == "house" and [each.name for each in bank.people] == ["house"]
     assert data.headline.sentences[0].startswith("The house, scripted:solver: 1 person, 6 answers")
-    assert bank["places"] == {"choices": 1, "first": bank["places"]["first"], "chance": 0.3333}
+    assert bank.places == (1, bank.places.first, 0.3333)
     titles = [table.title for table in tables(data.interviews)]
     assert titles[0] == "The house (house), scripted:solver, by person"
     from localsim.reports.render.html import render

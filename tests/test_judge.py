@@ -22,7 +22,9 @@ from localsim.evaluators.choosing import naturalness
 from localsim.reports.validity import judges
 from localsim.runs import runner
 from localsim.runs.plan import Plan
+from localsim.store.conditions import Condition
 from localsim.store.database import Store
+from localsim.store.queries.reports import Goals
 from localsim.store.queries.runs import episode_list
 from localsim.store.queries.scoring import leaks_by_condition, subjects
 from localsim.store.records import score_records
@@ -146,29 +148,37 @@ def judged(
     mode: str = "agents",
     outcomes: tuple[float, ...] = (1.0, 0.0),
     see: str = "",
-) -> list[dict[str, Any]]:
+) -> list[Goals]:
     """Goal scores of one family and condition, with outcomes that take turns, two conversations on each scenario."""
     return [
-        {
-            "family": family,
-            "scenario_id": f"{family}{place // 2}",
-            **{"run_id": "r", "mode": mode, "model": "m", "see": see},
-            "goal": goal,
-            "overall": goal,
-            "spread": 0.1,
-            "success": outcomes[place % len(outcomes)],
-        }
+        Goals(
+            "r",
+            mode,
+            "m",
+            see,
+            "judge.x",
+            family,
+            f"{family}{place // 2}",
+            "",
+            goal,
+            0.1,
+            outcomes[place % len(outcomes)],
+        )
         for place, goal in enumerate(goals)
     ]
 
 
+def judge_of(rows: list[Goals]) -> dict[str, Any]:
+    return vars(judges._judge("judge.x", rows))
+
+
 def test_a_judge_no_better_than_chance_is_called_so() -> None:
-    bad, good = judges._judge("judge.x", judged([5.0] * 8)), judges._judge("judge.x", judged([9.0, 1.0] * 40))
+    bad, good = judge_of(judged([5.0] * 8)), judge_of(judged([9.0, 1.0] * 40))
     assert bad["goal_auroc"] == 0.5 and "chance" in bad["warning"]
     assert good["goal_auroc"] == 1.0 and good["warning"] is None
     assert good["goal_auroc_low"] > 0.9 and good["goal_auroc_high"] == 1.0
-    assert "cannot be checked" in judges._judge("judge.x", [])["warning"]
-    few = judges._judge("judge.x", judged([9.0, 1.0, 9.0, 9.0]))
+    assert "cannot be checked" in judge_of([])["warning"]
+    few = judge_of(judged([9.0, 1.0, 9.0, 9.0]))
     assert few["goal_auroc"] == 0.75 and "cannot be told from chance" in few["warning"]
 
 
@@ -177,15 +187,15 @@ def test_a_judge_that_tells_families_or_conditions_apart_gets_no_credit_for_it(w
     """One of the two nearly always succeeds, the other never; the judge knows only which of them it reads."""
     easy = judged([9.0] * 40, outcomes=(1.0, 1.0, 1.0, 0.0), **where[0])
     hard = judged([1.0] * 40, outcomes=(0.0, 0.0, 0.0, 1.0), **where[1])
-    found = judges._judge("judge.x", easy + hard)
+    found = judge_of(easy + hard)
     assert found["goal_auroc"] == 0.5 and "do not use" in found["warning"]
-    never = judges._judge("judge.x", judged([9.0] * 40, outcomes=(1.0,)) + judged([1.0] * 40, "g", outcomes=(0.0,)))
+    never = judge_of(judged([9.0] * 40, outcomes=(1.0,)) + judged([1.0] * 40, "g", outcomes=(0.0,)))
     assert never["goal_auroc"] is None and "cannot be checked" in never["warning"]
 
 
 def test_strata_of_a_judge_count_by_their_pairs() -> None:
     # 2 x 2 pairs of which all are right, and 1 x 1 pair that is wrong.
-    found = judges._judge("judge.x", judged([9.0, 1.0, 9.0, 1.0]) + judged([1.0, 9.0], "g"))
+    found = judge_of(judged([9.0, 1.0, 9.0, 1.0]) + judged([1.0, 9.0], "g"))
     assert (found["goal_auroc"], found["goal_auroc_pairs"], found["goal_auroc_scenarios"]) == (0.8, 5, 3)
 
 
@@ -197,9 +207,8 @@ def test_the_interval_of_a_judge_covers_what_it_is_over_many_runs() -> None:
     for _ in range(100):
         shared, own = rng.normal(0, 0.5**0.5, 20), rng.normal(0, 0.5**0.5, (20, 4))
         goals = [float(shared[s] + own[s, e] + 2 * (e % 2 == 0)) for s in range(20) for e in range(4)]
-        rows = judged(goals)
-        for place, row in enumerate(rows):
-            row["scenario_id"] = str(place // 4)
+        condition = Condition("r", "agents", "m")
+        rows = [judges.Goal("f", str(n // 4), condition, goal, 1.0 - n % 2) for n, goal in enumerate(goals)]
         found, _ = judges.follows_outcome(rows)
         assert found.low is not None and found.high is not None and 0 <= found.low < found.high <= 1
         covered += found.low <= truth <= found.high
@@ -215,15 +224,15 @@ def test_granted_conditions_have_goals_and_leaks_of_their_own(store: Store) -> N
         given = [Score("goal", marks[row["mode"]], agent="x")]
         store.take_in(score_records(row["episode_id"], "judge.m", "1", given))
     (found,) = judges.reliability(store, run_id)
-    assert found["goal_by_mode"] == marks and list(found["goal_by_mode"]) == list(marks)
+    assert found.goal_by_mode == marks and list(found.goal_by_mode) == list(marks)
     shown = CliRunner().invoke(cli, ["score", run_id, "--db", str(store.path)]).output
     assert "agents+all" in shown and "condition" in shown
     counts = leaks_by_condition(store, run_id)
     by_view = store.rows("SELECT mode, coalesce(see, '') AS see, count(*) AS n FROM v_leaks GROUP BY ALL")
-    assert {row["see"] for row in counts if row["mode"] == "agents"} == {"", "all"}
+    assert {row.see for row in counts if row.mode == "agents"} == {"", "all"}
     assert sum(row["n"] for row in by_view) > 0
     for row in by_view:
-        here = [each["facts"] for each in counts if (each["mode"], each["see"]) == (row["mode"], row["see"])]
+        here = [each.facts for each in counts if (each.mode, each.see) == (row["mode"], row["see"])]
         assert sum(here) == row["n"]
     told = CliRunner().invoke(cli, ["score", run_id, "--json", "--db", str(store.path)]).stdout
     assert {row["condition"] for row in json.loads(told)["leaks"]} == {
@@ -287,7 +296,7 @@ def test_a_judge_that_picks_a_place_decides_nothing_and_is_warned_of(
     monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(choosing("place")))
     assert scored_by(store, run, naturalness.Naturalness("m")) == 6
     found = judges.rates(store, run)
-    assert len(found) == 3 and all(row["orders_agree"] == 0 and row["warning"] for row in found)
+    assert len(found) == 3 and all(row.orders_agree == 0 and row.warning for row in found)
     assert scored_by(store, run, naturalness.Naturalness("m")) == 0, "nothing is asked twice"
     rows = store.rows("SELECT * FROM v_judgements ORDER BY ALL")
     assert len(rows) == 2 * 6 and {row["sample"] for row in rows} == {0, 1}
@@ -307,7 +316,7 @@ def test_a_judge_that_looks_at_the_talks_is_counted(store: Store, monkeypatch: p
     monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(choosing("length")))
     scored_by(store, run, naturalness.Naturalness("m"))
     for row in judges.rates(store, run):
-        clear = [i for i in range(2) if size[i, row["first"]] != size[i, row["second"]]]
-        wins = sum(size[i, row["first"]] > size[i, row["second"]] for i in clear)
-        assert row["decided"] == len(clear)
-        assert row["first_chosen"] is None if not clear else row["first_chosen"] == wins / len(clear)
+        clear = [i for i in range(2) if size[i, row.first] != size[i, row.second]]
+        wins = sum(size[i, row.first] > size[i, row.second] for i in clear)
+        assert row.decided == len(clear)
+        assert row.first_chosen is None if not clear else row.first_chosen == wins / len(clear)

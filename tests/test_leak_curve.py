@@ -252,20 +252,20 @@ def test_two_sensitivities_never_mix(store: Store, run: str) -> None:
     at = Weights.read().at(0.02)
     assert at.identity == f"built-in at 0.02 {at.hash[:8]}" and at.version == f"{VERSION}+{at.hash[:8]}"
     (used,) = thresholds(store, run)
-    assert (used["weights"], used["version"], used["sensitivity"]) == (at.identity, at.version, 0.02)
-    assert used["accuracy"] == at.accuracy != Weights.read().accuracy
+    assert (used.weights, used.version, used.sensitivity) == (at.identity, at.version, 0.02)
+    assert used.accuracy == at.accuracy != Weights.read().accuracy
     assert "built-in thresholds" in sentences([used])[0] and "at most 2% false alarms" in sentences([used])[0]
     assert weights_of(store, run).identity == at.identity, "a later score keeps it"
     data = report(store, run)
     assert any("at most 2% false alarms" in line for line in data.leak_sources)
-    assert {row["instrument"] for row in data.instruments} >= {f"leakage detector with {at.identity}"}
+    assert {row.instrument for row in data.instruments} >= {f"leakage detector with {at.identity}"}
     assert called(report_command, run, "--sensitivity", "0.02").exit_code == 0
     refused = called(report_command, run, "--sensitivity", "0.2").exception
     assert isinstance(refused, InvalidInput) and refused.hint == f"localsim score {run} --sensitivity 0.2"
     assert called(score, *str(refused.hint).split()[2:]).exit_code == 0
     assert called(report_command, run, "--weights", "built-in", "--sensitivity", "0.2").exit_code == 0
     assert search(store, [run], quiet, share=curve.DEFAULT_SHARE) == 0, "the usual share has searched it"
-    assert thresholds(store, run)[0]["weights"] == BUILT_IN
+    assert thresholds(store, run)[0].weights == BUILT_IN
 
 
 def test_a_run_at_a_sensitivity_keeps_it(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,7 +277,7 @@ def test_a_run_at_a_sensitivity_keeps_it(store: Store, monkeypatch: pytest.Monke
     assert "--weights built-in --sensitivity 0.02" in command_of(stored, [])
     monkeypatch.setattr(runner, "_with_leaks", real)
     assert runner.resume(run_id, store, Quiet(), quiet, leaks=True).leaks_scored
-    assert thresholds(store, run_id)[0]["weights"] == Weights.read().at(0.02).identity
+    assert thresholds(store, run_id)[0].weights == Weights.read().at(0.02).identity
 
 
 def test_own_thresholds_have_sensitivities_too(store: Store, run: str, tmp_path: Path) -> None:
@@ -286,10 +286,10 @@ def test_own_thresholds_have_sensitivities_too(store: Store, run: str, tmp_path:
     calibrate.calibrated(plain, talks=talks(20, 10), files=["t.jsonl"]).write(file)
     assert called(score, run, "--weights", str(file), "--sensitivity", "0.1").exit_code == 0
     (used,) = thresholds(store, run)
-    assert used["weights"].startswith("mine.json at 0.1 ")
+    assert used.weights.startswith("mine.json at 0.1 ")
     assert "thresholds fitted to t.jsonl" in sentences([used])[0] and "at most 10% false alarms" in sentences([used])[0]
     assert called(score, run, "--sensitivity", "0.05").exit_code == 0, "of the run's own thresholds"
-    assert thresholds(store, run)[0]["weights"] == Weights.read(file).identity
+    assert thresholds(store, run)[0].weights == Weights.read(file).identity
     refused = called(score, run, "--sensitivity", "0.02").exception
     assert isinstance(refused, InvalidInput) and "from 0.05 to 0.3" in refused.message
 

@@ -80,7 +80,7 @@ def test_all_rows_of_another_version_are_brought_over_by_the_command_that_the_er
             assert connection.execute(query).fetchall() == theirs.execute(query).fetchall(), table
     assert all(row["beat"] == row["turn"] for row in store.rows("SELECT turn, beat FROM turns"))
     assert store.rows("SELECT variant, see FROM episodes") == [{"variant": 0, "see": ""}]
-    assert report(store, store.run_id("@last")).comparison[0]["completed"] == 1
+    assert report(store, store.run_id("@last")).as_json()["comparison"][0]["completed"] == 1
     assert store.check() == []
 
 

@@ -173,7 +173,7 @@ def test_clashes_are_kept_apart_on_request_and_only_once(copies: Callable[[str],
             (run_id, "1"), (f"{run_id}~2", "2"), (f"{run_id}~3", "1"),
         }  # fmt: skip
         assert store.check() == []
-    assert report(store, f"{run_id}~2").comparison[0]["completed"] == 1
+    assert report(store, f"{run_id}~2").comparison[0].completed == 1
 
 
 def texts_of(store: Store, episode: str) -> str:

@@ -178,7 +178,7 @@ def test_scores_before_searches_were_stored_count_as_built_in(store: Store, run:
     with store.writing() as connection:
         connection.execute("DELETE FROM searches")
     assert {row[4] for row in found(store, run)} <= {"built-in"} and search(store, [run], quiet) == 0
-    assert [row["weights"] for row in report(store, run).thresholds] == ["built-in"]
+    assert [row.weights for row in report(store, run).thresholds] == ["built-in"]
     search(store, [run], quiet, own(0.0))
     assert {row[4] for row in found(store, run)} == {own(0.0).identity}
 
@@ -214,7 +214,7 @@ def test_every_report_names_the_thresholds(store: Store, run: str) -> None:
     search(store, [run], quiet, own(0.0))
     data = report(store, run)
     named = "thresholds fitted to mine.jsonl (128 labels, 2026-11-23; file mine.json"
-    assert [row["weights"] for row in data.thresholds] == [own(0.0).identity]
+    assert [row.weights for row in data.thresholds] == [own(0.0).identity]
     assert data.as_json()["detector"] == MEASURED and not any("different thresholds" in line for line in data.warnings)
     made = card(store, data)
     data = replace(data, card=made)
@@ -222,9 +222,9 @@ def test_every_report_names_the_thresholds(store: Store, run: str) -> None:
     assert shown.exit_code == 0, shown.output
     for text in (shown.output, render(data), as_markdown(data), card_markdown(made), json.dumps(data.as_json())):
         assert named in text
-    errors = [row for row in data.instruments if row["instrument"].endswith(own(0.0).identity)]
-    assert {row["error"]: row["value"] for row in errors} == {"precision of pairs": 0.6, "recall of pairs": 0.75}
-    assert all("too good" in row["labelled_by"] for row in errors)
+    errors = [row for row in data.instruments if row.instrument.endswith(own(0.0).identity)]
+    assert {row.error: row.value for row in errors} == {"precision of pairs": 0.6, "recall of pairs": 0.75}
+    assert all("too good" in row.labelled_by for row in errors)
 
 
 def test_a_mixture_in_a_run_is_said(store: Store, run: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import nullcontext
 from pathlib import Path
 from statistics import fmean
@@ -18,7 +17,7 @@ from localsim.evaluators.choosing.naturalness import Naturalness
 from localsim.evaluators.judge import DIMENSIONS
 from localsim.reports import measures
 from localsim.reports.compose import beside
-from localsim.reports.paper import as_json, figures, published, tables
+from localsim.reports.paper import compared, figures, published, tables
 from localsim.reports.paper.beside import column_names, natural_pairs
 from localsim.reports.paper.published import CONDITIONS, PANELS, ROWS
 from localsim.runs import runner
@@ -40,14 +39,14 @@ def test_the_mean_of_the_seven_dimensions_is_the_papers_average() -> None:
 
 
 def test_figures_and_tables_say_the_same() -> None:
-    rows = {(row.panel, row.what, row.model): row for row in ROWS if row.place != "text"}
+    rows = {(row.panel, row.what, row.by): row for row in ROWS if row.place != "text"}
     for model in (published.GPT, published.MIXTRAL):
         assert rows["goal", "overall", model].values == rows["dimensions", "goal", model].values
     for part in ("cooperative", "competitive"):
         table = rows["dimensions", f"goal, {part}", published.GPT]
         figure = rows["goal", part, published.GPT]
         assert all(figure.values[name] == value for name, value in table.values.items())
-        assert table.source_of("agents-ft") == "rebuilt" and table.source_of("script") == "printed"
+        assert table.how["agents-ft"] == "rebuilt" and "script" not in table.how
 
 
 def test_every_row_has_a_panel_a_place_and_known_conditions() -> None:
@@ -81,35 +80,35 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, list[Conditi
 
 def test_ours_stand_beside_the_papers(study: tuple[Store, list[Condition]]) -> None:
     store, conditions = study
-    data = as_json(store, conditions)
-    assert json.loads(json.dumps(data)) == data
-    panels = {panel["key"]: panel for panel in data["panels"]}
-    assert set(data["conditions"]) == set(CONDITIONS)
-    (goal,) = (row for row in panels["goal"]["rows"] if row["ours"] and row["what"] == "competitive")
-    assert set(goal["values"]) == set(CONDITIONS) and {"scale", "judge", "model"} <= set(goal["differs"])
+    data = compared(store, conditions)
+    panels = {shown.panel.key: shown for shown in data.panels}
+    assert set(data.conditions) == set(CONDITIONS)
+    (goal,) = (line for line in panels["goal"].lines if line.ours and line.what == "competitive")
+    assert set(goal.values) == set(CONDITIONS) and {"scale", "judge", "model"} <= set(panels["goal"].differs(goal))
     rows = store.rows(
         "SELECT avg(value) AS mean FROM v_scores WHERE name = 'success' AND family = 'craigslist' AND run_id = ?",
         [conditions[-1].run_id],
     )
-    assert goal["values"]["agents-ft"]["value"] == pytest.approx(rows[0]["mean"])
-    (overall,) = (row for row in panels["goal"]["rows"] if row["ours"] and row["what"] == "overall")
-    assert overall["values"]["agents"]["n"] == 12, "both families"
-    assert sum(panels["histogram"]["counts"]["agents"]) <= 6
-    assert not {"temperature", "turn limit"} & data["differences"].keys(), "0.7 and 20 turns here and there"
+    assert goal.values["agents-ft"].value == pytest.approx(rows[0]["mean"])
+    (overall,) = (line for line in panels["goal"].lines if line.ours and line.what == "overall")
+    assert overall.values["agents"].n == 12, "both families"
+    assert sum(panels["histogram"].counts["agents"]) <= 6
+    assert not {"temperature", "turn limit"} & data.differences.keys(), "0.7 and 20 turns here and there"
 
 
 def test_the_difference_in_training_is_named_only_beside_taught_agents(study: tuple[Store, list[Condition]]) -> None:
     store, conditions = study
-    assert "training" in as_json(store, conditions)["differences"]
-    data = as_json(store, [each for each in conditions if each.label != "agents-ft"])
-    assert "training" not in data["differences"]
-    assert not any("training" in row["differs"] for panel in data["panels"] for row in panel["rows"])
+    assert "training" in compared(store, conditions).differences
+    data = compared(store, [each for each in conditions if each.label != "agents-ft"])
+    assert "training" not in data.differences
+    assert not any("training" in shown.differs(line) for shown in data.panels for line in shown.lines)
 
 
 def test_a_number_that_our_measures_declare_is_read_from_them() -> None:
     for key, panel in (("words_per_turn", "words"), ("first_mention", "first_mention"), ("deal_rate", "deals")):
-        (row,) = (row for row in ROWS if (row.panel, row.model) == (panel, published.GPT) and "text" in row.place)
-        assert row.values == measures.published()[key] and list(row.values) == sorted(row.values, key=CONDITIONS.index)
+        (row,) = (row for row in ROWS if (row.panel, row.by) == (panel, published.GPT) and "text" in row.place)
+        assert {name: each.value for name, each in row.values.items()} == measures.published()[key]
+        assert list(row.values) == sorted(row.values, key=CONDITIONS.index)
 
 
 def test_tables_name_sources_and_differences(study: tuple[Store, list[Condition]]) -> None:
@@ -143,7 +142,7 @@ def test_choices_of_raters_and_judges_are_rows(
     items = items_of(store, chosen, "pairs", "ann")
 
     def prefers(item: PairItem) -> int:
-        return item.expected or (1 if item.first.run_id == taught.run_id else 2)
+        return item.expected or (1 if item.episode.run_id == taught.run_id else 2)
 
     save_all(store, [answered(item, prefers(item), origin="browser") for item in items if isinstance(item, PairItem)])
     monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(choosing("length")))
@@ -158,15 +157,15 @@ def test_choices_of_raters_and_judges_are_rows(
         Score(name, 3.0 if low <= 3 <= high else -1.0, agent="Ann") for name, (low, high, _) in DIMENSIONS.items()
     ]
     store.take_in(score_records(episode, "judge.m", "1", scores))
-    data = as_json(store, conditions)
-    panels = {panel["key"]: [row for row in panel["rows"] if row["ours"]] for panel in data["panels"]}
-    by_raters = next(row for row in panels["naturalness"] if row["by"] == "here, raters")
-    assert (by_raters["what"], by_raters["values"]["agents-ft"]["value"]) == ("agents-ft over agents", 1)
-    assert "1 person" in by_raters["remark"] and "12 judgements on 6 scenarios" in by_raters["remark"]
-    judged = {row["what"] for row in panels["naturalness"] if row["by"] == "here, judge m"}
-    assert {"script over agents", "script over agents-ft", "agents-ft over agents"} <= judged
-    assert any(row["by"] == "here, judge m" and row["what"] == "goal" for row in panels["dimensions"])
-    assert any(row["by"] == "here, judge m" and "scale" not in row["differs"] for row in panels["goal"])
+    panels = {shown.panel.key: shown for shown in compared(store, conditions).panels}
+    by_raters = next(line for line in panels["naturalness"].lines if line.by == "here, raters")
+    assert (by_raters.what, by_raters.values["agents-ft"].value) == ("agents-ft over agents", 1)
+    assert "1 person" in by_raters.remark and "12 judgements on 6 scenarios" in by_raters.remark
+    judged = {key: [line for line in each.lines if line.by == "here, judge m"] for key, each in panels.items()}
+    pairs = {"script over agents", "script over agents-ft", "agents-ft over agents"}
+    assert pairs <= {line.what for line in judged["naturalness"]}
+    assert "goal" in {line.what for line in judged["dimensions"]}
+    assert any("scale" not in panels["goal"].differs(line) for line in judged["goal"])
     names = {file.stem for file in figures(store, conditions, tmp_path / "f", ("svg",))}
     assert {"paper_naturalness", "paper_dimensions"} <= names
 
@@ -183,5 +182,4 @@ def test_columns_have_names_of_their_own(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_no_conditions_are_no_rows_of_ours(study: tuple[Store, list[Condition]]) -> None:
-    data = as_json(study[0], [])
-    assert not any(row["ours"] for panel in data["panels"] for row in panel["rows"])
+    assert not any(line.ours for shown in compared(study[0], []).panels for line in shown.lines)

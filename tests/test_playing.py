@@ -40,8 +40,8 @@ MODES = ("script", "agents", "mindreaders")
 
 def talk(mode: str = "agents", fault: str = "", number: int = 0, **changes: Any) -> Talk:
     """A talk of a search for a friend; it plays if it has no fault."""
-    condition = Condition("r", mode, changes.pop("model", "tiny"))
-    found = Talk(f"{mode}-{number}", "mutual_friends", condition, f"s{number}", not fault, fault, "why", (2, 4))
+    named = (f"{mode}-{number}", "mutual_friends", f"s{number}")
+    found = Talk("r", mode, changes.pop("model", "tiny"), "", *named, not fault, fault, "why", (2, 4))
     return replace(found, **changes)
 
 
@@ -129,7 +129,7 @@ def rescored(store: Store, run_id: str, fault_of: Callable[[Row], str | None]) -
     for row in queries.episodes(store, run_id):
         if (fault := fault_of(row)) is not None:
             values = {"value": float(not fault), "label": fault, "reason": "made up", "turns": (1, 2) if fault else ()}
-            records.append(ScoreRecord(row["episode_id"], "play", "99", "plays", "", **values))
+            records.append(ScoreRecord(row.episode_id, "play", "99", "plays", "", **values))
     store.take_in(records)
 
 
@@ -234,9 +234,9 @@ def test_the_run_page_says_it_first(parrots: tuple[Store, str]) -> None:
 
 def test_a_study_says_it_first_and_concludes_nothing_from_these_tasks() -> None:
     broken = told(talk(fault="goes in a loop", family="craigslist"))
-    first, *others = study_answer(studied(playing=replace(broken, of="this study").as_json()), several=False)
+    first, *others = study_answer(studied(playing=replace(broken, of="this study")), several=False)
     assert first["about"] == "Talks that do not play"
-    assert first["sentences"][0].endswith("So this study has no conclusion.")
+    assert first.lines[0].endswith("So this study has no conclusion.")
     assert not any("Bargaining" in sentence for part in others for sentence in part["sentences"])
 
 

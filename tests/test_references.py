@@ -13,14 +13,16 @@ from localsim.__main__ import run as localsim
 from localsim.conversation.episode import MODES, Mode
 from localsim.families import FAMILIES, PLAYERS
 from localsim.reports.compose.alone import report
+from localsim.reports.document import Report
 from localsim.reports.figures import references
-from localsim.reports.figures.references import are_known, beside, sentences, with_references
+from localsim.reports.figures.references import Reached, are_known, beside, of_run, sentences
 from localsim.reports.render.html import render
 from localsim.reports.render.markdown import as_markdown
 from localsim.reports.sections import games
 from localsim.reports.validity.typical import examples
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
+from localsim.stats import NOTHING, Estimate
 from localsim.store.database import Store
 from localsim.web import view_data
 from tests.conftest import Quiet, generated
@@ -33,6 +35,10 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is known yet, and five conversations are enough."""
     monkeypatch.setenv("LOCALSIM_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(references, "CONVERSATIONS", 5)
+
+
+def with_references(store: Store, data: Report) -> Report:
+    return replace(data, references=of_run(store, data.run["run_id"], data.run["seed"]))
 
 
 def simulated(store: Store, model: str, *games: str, modes: tuple[Mode, ...] = MODES, **options: Any) -> str:
@@ -72,20 +78,20 @@ def test_a_reference_is_what_a_run_of_its_player_would_be(game: str, store: Stor
     data = with_references(store, report(store, simulated(store, "scripted", game)))
     for each in FAMILIES[game].references:
         own = report(store, simulated(store, f"scripted:{each.player}", game, episodes=5))
-        for row in own.comparison:
+        for row in own.as_json()["comparison"]:
             mode = "agents" if each.blind else row["mode"]
-            same = next(one for one in own.comparison if one["mode"] == mode)
-            found = next(one for one in data.references if (one["player"], one["mode"]) == (each.player, row["mode"]))
-            assert found["conversations"] == 5 and found["scenarios"] == found["of"] == 1
+            same = next(one for one in own.as_json()["comparison"] if one["mode"] == mode)
+            found = next(one for one in data.references if (one.player, one.mode) == (each.player, row["mode"]))
+            assert found.conversations == 5 and found.scenarios == found.of == 1
             for measure in FAMILIES[game].measures:
-                value = found["values"].get(measure.key, {}).get("value")
+                value = found.values.get(measure.key, NOTHING).value
                 assert value == same[measure.key], (each.player, row["mode"], measure.key)
 
 
 def test_known_values_are_reached(store: Store) -> None:
     data = with_references(store, report(store, simulated(store, "scripted:any", "matrix", "public_goods", "auction")))
     reached = {
-        (each["family"], each["label"], each["mode"]): {key: one["value"] for key, one in each["values"].items()}
+        (each.family, each.label, each.mode): {key: one.value for key, one in each.values.items()}
         for each in data.references
     }
     assert reached["matrix", "tit-for-tat", "agents"]["points"] == 80
@@ -124,17 +130,14 @@ def test_many_scenarios_are_sampled_and_the_reader_is_told(store: Store, monkeyp
     scenarios = tuple(generated("ultimatum", seed) for seed in (1, 2, 3))
     run_id = start(Plan(scenarios, ("agents",), "scripted"), store, Quiet(), lambda _: None).run_id
     found = with_references(store, report(store, run_id)).references
-    assert {(each["scenarios"], each["of"], each["conversations"]) for each in found} == {(2, 3, 6)}
+    assert {(each.scenarios, each.of, each.conversations) for each in found} == {(2, 3, 6)}
     assert "on 2 of the 3 scenarios with the same seed, 6 conversations each." in sentences(found, "ultimatum")[0]
 
 
 def test_a_condition_has_the_references_of_its_own_grants(store: Store) -> None:
     run_id = simulated(store, "scripted", "ultimatum", modes=("agents",), see=("none", "facts"))
     data = with_references(store, report(store, run_id))
-    offers = {
-        (each["label"], each["see"]): each["values"]["over"]["value"]
-        for each in data.references
-    }  # fmt: skip
+    offers = {(each.label, each.see): each.values["over"].value for each in data.references}
     assert offers["optimal", "facts"] == 0 < offers["optimal", ""], "who sees the limit offers exactly it"
     assert offers["random", "facts"] == offers["random", ""]
 
@@ -145,8 +148,8 @@ def test_a_condition_has_the_references_of_its_own_grants(store: Store) -> None:
 def test_every_renderer_shows_them_beside_the_measures(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     run_id = simulated(store, "scripted:half", "ultimatum", "mutual_friends", episodes=2)
     data = with_references(store, report(store, run_id))
-    offer = next(each for each in data.measures if each["key"] == "offer")
-    rows = [row for row in data.comparison if row["family"] == "ultimatum"]
+    offer = next(each for each in data.measures if each.key == "offer")
+    rows = [row for row in data.comparison if row.family == "ultimatum"]
     cells = beside(data.references, offer, rows)
     assert len(cells) == len(MODES) and all(cell.endswith("%") and " / " in cell for cell in cells)
     assert len(set(cells)) == 2, "the responder's limit is seen in two of the modes"
@@ -160,12 +163,12 @@ def test_every_renderer_shows_them_beside_the_measures(store: Store, capsys: pyt
     printed = capsys.readouterr().out
     assert "random / optimal" in printed and " ".join(cells) in re.sub(" +", " ", printed)
     assert "optimal (scripted:optimal): the best offer and answer for money alone." in printed
-    friends = [each for each in data.references if each["family"] == "mutual_friends"]
+    friends = [each for each in data.references if each.family == "mutual_friends"]
     assert not friends, "a talk without random play has none"
 
 
 def test_values_of_another_run_in_the_table_get_none() -> None:
-    made = {"family": "x", "mode": "agents", "see": "", "label": "random", "values": {"m": {"value": -0.5}}}
+    made = Reached("x", "any", "random", "", "agents", "", 1, 1, 1, {"m": Estimate(-0.5, None, None, 1)})
     row = {"family": "x", "mode": "agents", "see": ""}
     measure = {"key": "m", "kind": "number"}
     assert beside([made], measure, [row, {**row, "other_run": "r"}]) == ["-0.50", ""]

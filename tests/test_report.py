@@ -18,20 +18,23 @@ from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput
 from localsim.families import FAMILIES
+from localsim.reports import results
 from localsim.reports.card import card
 from localsim.reports.compose.alone import report
 from localsim.reports.document import Report
-from localsim.reports.measures import Cell, by_episode, estimate, interval_of, measures_of
+from localsim.reports.measures import Cell, by_episode, estimate, measures_of
 from localsim.reports.render.html import render
 from localsim.reports.render.markdown import as_markdown
+from localsim.reports.results import Number
 from localsim.reports.validity import head
-from localsim.reports.validity.remarks import remarks_on
+from localsim.reports.validity.remarks import Remark, remarks_on
 from localsim.reports.validity.typical import examples
 from localsim.runs.runner import Plan, Result, resume, start
 from localsim.scenarios.parse import parse_scenario
 from localsim.stats import NOTHING, Estimate, mean, share
 from localsim.store.conditions import without_episodes
 from localsim.store.database import Store
+from localsim.store.queries.reports import Episode, Leak, Score
 from tests.conftest import TALK, Quiet, generated
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -81,13 +84,16 @@ def measured(**declared: Any) -> Measure:
 def scored(values: dict[str, list[float]], **names: dict[str, list[float]]) -> Cell:
     """A cell with scenario -> the scores of its episodes, and more scores by name."""
     scores = [
-        {"episode_id": f"{scenario}{place}", "agent": None, "name": name, "value": value, "side": ""}
+        Score(f"{scenario}{place}", "mutual_friends", "", name, None, value)
         for name, given in {"score": values, **names}.items()
         for scenario, own in given.items()
         for place, value in enumerate(own)
     ]
-    known = {row["episode_id"]: row["episode_id"][0] for row in scores}
-    episodes = [{"episode_id": key, "status": "completed", "scenario_hash": name} for key, name in known.items()]
+    known = {row.episode_id: row.episode_id[0] for row in scores}
+    episodes = [
+        Episode("r", "agents", "m", "", key, "mutual_friends", name, name, "completed", 0, 0, 0, 2)
+        for key, name in known.items()
+    ]
     return Cell("mutual_friends", episodes, scores, {})
 
 
@@ -101,10 +107,8 @@ def test_episodes_of_a_scenario_are_one_draw() -> None:
 def test_the_interval_of_a_report_is_that_of_its_json() -> None:
     """A page cuts nothing off: what leaves the range would be an error of the statistics."""
     found = estimate(measured(kind="position"), scored({"a": [0.9], "b": [0.1]}))
-    row = {"key": found.value, "key_low": found.low, "key_high": found.high}
-    assert interval_of({"key": "key", "kind": "position"}, row) == (found.low, found.high) == (0, 1)
-    outside = {"key": 0.9, "key_low": 0.5, "key_high": 1.5}
-    assert interval_of({"key": "key", "kind": "share"}, outside) == (0.5, 1.5)
+    assert Number("position", *found[:3]).interval == (found.low, found.high) == (0, 1)
+    assert Number("share", 0.9, 0.5, 1.5).interval == (0.5, 1.5) and "50%, 150%" in str(Number("share", 0.9, 0.5, 1.5))
 
 
 def test_bounds_of_a_measure() -> None:
@@ -176,7 +180,7 @@ def bargains(store: Store, tmp_path: Path) -> Report:
 
 
 def test_rates_of_bargains_have_the_right_denominators(bargains: Report) -> None:
-    (row,) = bargains.comparison
+    (row,) = bargains.as_json()["comparison"]
     assert (row["n"], row["completed"], row["failed"]) == (6, 5, 1)
     assert row["deal_rate"] == 0.75, "three of the four whose ending is known"
     assert row["unknown_ending_rate"] == 0.2, "the unclear one of five completed episodes"
@@ -193,7 +197,7 @@ def test_rates_of_bargains_have_the_right_denominators(bargains: Report) -> None
 
 
 def test_a_generation_that_could_not_be_had_is_not_malformed(bargains: Report) -> None:
-    (row,) = bargains.comparison
+    (row,) = bargains.as_json()["comparison"]
     assert row["malformed_rate"] == 0
 
 
@@ -201,14 +205,14 @@ def test_a_malformed_reply_counts_among_generations(store: Store, tmp_path: Path
     talk = ["Hello.", "   ", "Hello to you.", leave("Bye.")]
     found, result = recited(store, tmp_path, [(parse_scenario(TALK, "talk.yaml"), talk)])
     assert result.summary.completed == 1
-    assert found.comparison[0]["malformed_rate"] == 0.25, "one of four, tried again with success"
+    assert found.comparison[0].value("malformed_rate") == 0.25, "one of four, tried again with success"
 
 
 def test_surplus_goes_to_its_side(store: Store, tmp_path: Path) -> None:
     made = renamed("craigslist", "deal", zone="yes")
     key = made.answer.answer
     found, _ = recited(store, tmp_path, [(made, deal(key["seller_target"]))])
-    (row,) = found.comparison
+    (row,) = found.as_json()["comparison"]
     assert row["seller_surplus"] == 0
     expected = (key["buyer_target"] - key["seller_target"]) / key["list_price"]
     assert row["buyer_surplus"] == pytest.approx(expected, abs=1e-4) and row["buyer_surplus"] > 0
@@ -230,7 +234,7 @@ def test_first_mentions_are_of_those_that_were_made(store: Store, tmp_path: Path
         (made["none"], ["Hello.", leave("Goodbye!")]),
     ]
     found, _ = recited(store, tmp_path, talks)
-    (row,) = found.comparison
+    (row,) = found.as_json()["comparison"]
     assert (row["n"], row["completed"], row["failed"]) == (4, 4, 0)
     assert row["first_mention"] == 0.25 and row["first_mention_n"] == 2, "0 and 2/4; never is not a position"
     assert row["named_rate"] == pytest.approx(2 / 3, abs=1e-4), "of the three that have a common friend"
@@ -244,7 +248,7 @@ def test_first_mentions_are_of_those_that_were_made(store: Store, tmp_path: Path
 def test_never_named_is_null(store: Store, tmp_path: Path) -> None:
     talks = [(renamed("mutual_friends", name), ["Hello.", leave("Goodbye!")]) for name in ("one", "two")]
     found, _ = recited(store, tmp_path, talks)
-    (row,) = found.comparison
+    (row,) = found.as_json()["comparison"]
     assert (row["first_mention"], row["first_mention_low"], row["first_mention_high"]) == (None, None, None)
     assert row["first_mention_n"] == 0
     assert row["named_rate"] == 0 and row["success_rate"] == 0
@@ -254,7 +258,7 @@ def test_never_named_is_null(store: Store, tmp_path: Path) -> None:
 def test_a_cell_in_which_all_failed_has_no_rates(store: Store, tmp_path: Path) -> None:
     found, result = recited(store, tmp_path, [(renamed("craigslist", "one"), ["Hello."])])
     assert (result.summary.completed, result.summary.failed) == (0, 1)
-    (row,) = found.comparison
+    (row,) = found.as_json()["comparison"]
     assert (row["n"], row["completed"], row["failed"]) == (1, 0, 1)
     of_turns = ("malformed_rate", "repaired_rate", "truncated_rate")  # of what was written, whatever came of it
     rates = {measure.key: row[measure.key] for measure in measures_of() if measure.key not in of_turns}
@@ -267,7 +271,7 @@ def test_only_the_newest_scores_count(store: Store, tmp_path: Path) -> None:
     _, result = recited(store, tmp_path, [(made, deal(made.answer.answer["seller_target"]))])
     with store.writing() as connection:
         connection.execute("INSERT INTO scores SELECT * REPLACE ('0' AS version, 0 AS value) FROM scores")
-    (row,) = report(store, result.run_id).comparison
+    (row,) = report(store, result.run_id).as_json()["comparison"]
     assert (row["success_rate"], row["deal_rate"], row["turns"]) == (1, 1, 4)
 
 
@@ -282,7 +286,7 @@ def test_a_row_for_each_family_mode_and_model(store: Store) -> None:
     )
     result = start(plan, store, Quiet(), lambda _: None)
     found = report(store, result.run_id)
-    assert [(row["family"], row["mode"], row["model"]) for row in found.comparison] == [
+    assert [(row.family, row.mode, row.model) for row in found.comparison] == [
         ("mutual_friends", "script", "scripted"),
         ("mutual_friends", "mindreaders", "scripted"),
         ("craigslist", "script", "scripted"),
@@ -290,8 +294,8 @@ def test_a_row_for_each_family_mode_and_model(store: Store) -> None:
         ("everyday", "script", "scripted"),
         ("everyday", "mindreaders", "scripted|scripted:smalltalk"),
     ]
-    assert all(row["n"] == row["completed"] == 2 for row in found.comparison)
-    everyday = found.comparison[4]
+    assert all(row.n == row.completed == 2 for row in found.comparison)
+    everyday = found.as_json()["comparison"][4]
     assert everyday["success_rate"] is None and everyday["explicit_end_rate"] is None and everyday["words_per_turn"] > 0
     assert found.run["scenarios"] == ["craigslist.yaml", "mutual_friends.yaml", "talk.yaml"]
     assert found.run["plan"]["episodes"] == 2
@@ -319,11 +323,11 @@ def test_missing_episodes_are_counted_and_the_way_to_resume_is_named(store: Stor
     found = report(store, result.run_id)
     missing = [warning for warning in found.warnings if "missing" in warning]
     assert missing == [f"4 of 4 planned episodes are missing (localsim resume {result.run_id})."]
-    assert sum(row["completed"] for row in found.comparison) == 0
+    assert sum(row.completed for row in found.comparison) == 0
     resume(result.run_id, store, Quiet(), lambda _: None)
     found = report(store, result.run_id)
     assert not any("missing" in warning for warning in found.warnings)
-    assert found.comparison[0]["completed"] == found.comparison[0]["n"] == 4
+    assert found.comparison[0].completed == found.comparison[0].n == 4
 
 
 def test_failed_episodes_are_counted(bargains: Report) -> None:
@@ -331,17 +335,16 @@ def test_failed_episodes_are_counted(bargains: Report) -> None:
     assert not any("missing" in warning for warning in bargains.warnings)
 
 
-def cell(completed: int, family: str = "craigslist", model: str = "m", failed: int = 0) -> dict[str, Any]:
-    counts = {"scenarios": 2, "completed": completed, "failed": failed}
-    return {"family": family, "mode": "agents", "model": model, **counts}
+def cell(completed: int, family: str = "craigslist", model: str = "m", failed: int = 0) -> results.Result:
+    return results.Result(family, "agents", model, "agents", scenarios=2, completed=completed, failed=failed)
 
 
-def warnings_of(*cells: dict[str, Any], planned: int | None = None, **identity: Any) -> str:
+def warnings_of(*cells: results.Result, planned: int | None = None, **identity: Any) -> str:
     """Warnings about made-up cells of a made-up language model, one a line."""
-    total = sum(row["completed"] + row["failed"] for row in cells)
+    total = sum(row.completed + row.failed for row in cells)
     run = {"run_id": "r1", "repro": "stable", "episodes_planned": total if planned is None else planned}
     run["models_json"] = json.dumps({"m": {"kind": "llama", "file": "Other.gguf", **identity}})
-    return "\n".join(each["text"] for each in remarks_on(run, list(cells)))
+    return "\n".join(each.text for each in remarks_on(run, list(cells)))
 
 
 def test_small_numbers_are_said() -> None:
@@ -349,7 +352,7 @@ def test_small_numbers_are_said() -> None:
     assert "As few as" not in warnings_of(cell(30), cell(100))
     assert "As few as 5 completed" in warnings_of(cell(5), cell(0, failed=3)), "an empty cell does not hide a small one"
     assert "As few as" not in warnings_of()
-    assert "one scenario has no intervals" in warnings_of(cell(50) | {"scenarios": 1}, cell(50))
+    assert "one scenario has no intervals" in warnings_of(replace(cell(50), scenarios=1), cell(50))
 
 
 def test_a_warning_stands_where_it_matters() -> None:
@@ -358,42 +361,43 @@ def test_a_warning_stands_where_it_matters() -> None:
     run = {"run_id": "r1", "repro": "stable", "episodes_planned": 200}
     run["models_json"] = json.dumps({"m": {"kind": "scripted"}, "gone": {"kind": "remote", "url": "http://x"}})
     remarks = remarks_on(run, cells)
-    told = [each["text"] for each in remarks]
-    found = head.notes(Report(run, comparison=cells, remarks=remarks, warnings=[*told, "Of unknown origin."]))
-    assert [text[:18] for text in found["families"]["craigslist"]] == ["As few as 5 comple"]
-    assert [text[:14] for text in found["families"]["mutual_friends"]] == ["First mentions"]
-    assert found["models"] == {"m": ["m: played by a script, not by a language model."]}
-    assert [text.split()[0] for text in found["general"]] == ["Remote:", "95", "Of"]
-    beside_rows = (*found["families"].values(), *found["models"].values())
-    placed = [*found["general"], *(text for texts in beside_rows for text in texts)]
+    told = [each.text for each in remarks]
+    found = head.notes(Report(run, comparison=cells, remarks=[*remarks, Remark("Of unknown origin.")]))
+    assert [text[:18] for text in found.families["craigslist"]] == ["As few as 5 comple"]
+    assert [text[:14] for text in found.families["mutual_friends"]] == ["First mentions"]
+    assert found.models == {"m": ["m: played by a script, not by a language model."]}
+    assert [text.split()[0] for text in found.general] == ["Remote:", "95", "Of"]
+    beside_rows = (*found.families.values(), *found.models.values())
+    placed = [*found.general, *(text for texts in beside_rows for text in texts)]
     assert sorted(placed) == sorted([*told, "Of unknown origin."]), "none is lost"
-    twice = [{"text": "Small.", "families": [], "models": [name]} for name in ("m", "other")]
-    found = head.notes(Report(run, comparison=cells, remarks=twice, warnings=["Small.", "Small."]))
-    assert found["models"] == {"m": ["Small."], "other": ["Small."]}, "one warning about models of two runs"
+    twice = [Remark("Small.", models=[name]) for name in ("m", "other")]
+    found = head.notes(Report(run, comparison=cells, remarks=twice))
+    assert found.models == {"m": ["Small."], "other": ["Small."]}, "one warning about models of two runs"
 
 
 def test_leaks_that_were_not_looked_for_are_no_zeros(store: Store) -> None:
     plan = Plan((generated("craigslist"),), ("agents", "mindreaders"), "scripted")
     run_id = start(plan, store, Quiet(), lambda _: None).run_id
     data = report(store, run_id)
-    assert [row["searched"] for row in data.comparison] == [0, 0]
+    assert [row.searched for row in data.comparison] == [0, 0]
     sentence = f"Leaks were not looked for: localsim score {run_id}"
-    (table,) = head.tables(data, lambda _measure, _row: "a number")
-    assert {line["heading"]: line["gap"] for line in table["lines"]}["leaks"] == head.NOT_SEARCHED
-    assert table["closing"][0] == sentence and head.unsearched(data, "craigslist") == [sentence]
+    (table,) = head.tables(data)
+    gaps = {str(heading): set(cells) for heading, *cells in table.table.rows}
+    assert gaps["leaks"] == {head.NOT_SEARCHED}
+    assert table.closing[0] == sentence and head.unsearched(data, "craigslist") == [sentence]
     data = replace(data, card=card(store, data))
     page, text = render(replace(data, talks=examples(store, run_id))), as_markdown(data)
     command = f"Leaks were not looked for</bdi>: <code>localsim score {run_id}</code>"
     assert page.count(command) == 2 and "not looked for</span>" in page, "at the head, and among all measures"
     assert text.count(sentence) == 2 and "| leaks | not looked for | not looked for |" in text
-    some = [dict(row, searched=1, completed=2, private=2, missed=1) for row in data.comparison]
+    some = [replace(row, searched=1, completed=2, private=2, missed=1) for row in data.comparison]
     assert head.unsearched(replace(data, comparison=some)) == [
         f"Leaks were looked for in only 2 of 4 conversations: localsim score {run_id}"
     ]
-    searched = replace(data, comparison=[dict(row, searched=row["completed"], missed=0) for row in some])
+    searched = replace(data, comparison=[replace(row, searched=row.completed, missed=0) for row in some])
     assert head.unsearched(searched) == []
-    (table,) = head.tables(searched, lambda *_: "")
-    assert head.NOT_SEARCHED not in {line["gap"] for line in table["lines"]}
+    (table,) = head.tables(searched)
+    assert head.NOT_SEARCHED not in {cell for line in table.table.rows for cell in line}
 
 
 def test_a_run_without_an_episode_has_a_report_that_says_so(store: Store) -> None:
@@ -407,20 +411,22 @@ def test_a_run_without_an_episode_has_a_report_that_says_so(store: Store) -> Non
     data = report(store, run_id)
     data = replace(data, card=card(store, data))
     sentence = f"No conversation of this run has been completed, 1 were planned: localsim resume {run_id}"
-    assert head.answer(data) == [sentence] and head.tables(data, lambda *_: "") == []
+    assert head.answer(data) == [sentence] and head.tables(data) == []
     assert "Nothing to compare yet" in render(data) and sentence in as_markdown(data)
 
 
 def test_what_is_the_same_in_every_mode_is_named_and_not_drawn() -> None:
     keys = ("none", "one", "other", "known", "partly")
-    measures: list[dict[str, Any]] = [
-        {"key": key, "heading": key, "kind": "number", "published": {"agents": 2.0} if key == "known" else {}}
-        for key in keys
-    ]
+    measures = [Measure(key, key, key, score=key, published={"agents": 2.0} if key == "known" else {}) for key in keys]
     values = {"agents": (0.0, 1.5, 1.0, 0.0, 0.0), "script": (0.0, 1.5, 2.0, 0.0, None)}
-    rows = [{"mode": mode, "completed": 3, **dict(zip(keys, each, strict=True))} for mode, each in values.items()]
+    rows = [
+        results.Result("f", mode, "m", mode, completed=3, numbers={
+            key: Number(value=value) for key, value in zip(keys, each, strict=True)
+        })
+        for mode, each in values.items()
+    ]  # fmt: skip
     differ, lines = head.constants(measures, rows)
-    assert [each["key"] for each in differ] == ["other", "known", "partly"]
+    assert [each.key for each in differ] == ["other", "known", "partly"]
     assert lines == ["0 in every mode: none.", "1.5 in every mode: one."]
     assert head.constants(measures, rows, {"none"})[1] == ["1.5 in every mode: one."]
     assert head.constants(measures, rows[:1]) == (measures, []), "one mode alone is not every mode"
@@ -485,10 +491,13 @@ def test_a_report_as_markdown_holds_the_table_the_papers_values_and_no_foreign_m
     run = start(plan, store, Quiet(), lambda _line: None).run_id
     data = report(store, run)
     data = replace(data, card=card(store, data))
-    leak = {"kind": "omniscient", "early": False, "probability": 0.9, "mode": "agents", "fact": "a | b"}
-    data = replace(data, leaks=[leak | {"speaker": "<b>", "text": "[x](http://y)", "turn": 2}])
+    leak = Leak(
+        "e", "craigslist", "s", "agents", "", "m", "f", "a | b", "Ana", "<b>", 2, 0.5, "omniscient",
+        early=False, probability=0.9, similarity=None, evidence="", text="[x](http://y)",
+    )  # fmt: skip
+    data = replace(data, leaks=[leak])
     text = as_markdown(data)
     assert "## Bargaining" in text and "| | script | agents |" in text and "*0.94* | *0.3*" in text
     assert "## Simulation card" in text and "played by a script" in text
     assert "a \\| b" in text and "\\[x\\](http://y)" in text and "<b>" not in text
-    assert table(measure_table(data.comparison, ["a", "b"], data.measures))[0] == "| | a | b |"
+    assert table(measure_table(data.comparison, data.measures))[0] == "| | script | agents |"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from localsim import families
 from localsim.reports.compose.alone import report
-from localsim.reports.document import Report
+from localsim.reports.document import Report, Term
+from localsim.reports.results import Number, Result
 from localsim.reports.validity import head
 from localsim.runs import telling
 from localsim.runs.runner import Plan, start
@@ -19,25 +21,23 @@ def test_hits_stay_beside_their_number_by_chance() -> None:
     """A pair of which one measure differs between modes stays in the tables; one that is the same everywhere goes."""
     declared = [each for each in families.family_of("mutual_friends").measures if each.head]
     rows = [
-        {"family": "mutual_friends", "model": "m", "mode": mode, "condition": mode, "see": "",
-         "completed": 2, "searched": 2, "private": 2, "missed": 0, "success_rate": None,
-         **{each.key: 1.0 for each in declared}, "unearned_chance": chance}
+        Result("mutual_friends", mode, "m", mode, completed=2, searched=2, private=2,
+               numbers={each.key: Number(value=1.0) for each in declared} | {"unearned_chance": Number(value=chance)})
         for mode, chance in (("agents", 0.2), ("script", 0.9))
     ]  # fmt: skip
-    measures = [
-        {"key": each.key, "heading": each.heading, "kind": each.kind, "head": True, "published": {}}
-        for each in declared
-    ]
-    data = Report({"run_id": "r"}, comparison=rows, measures=measures)
+    data = Report({"run_id": "r"}, comparison=rows, measures=declared)
 
-    def keys() -> list[str]:
-        (table,) = head.tables(data, lambda measure, row: str(row[measure["key"]]))
-        return [line["measure"]["key"] for line in table["lines"] if line["measure"]["key"] != "success_rate"]
-
-    assert keys() == ["unearned_hits", "unearned_chance"], "side by side"
+    assert keys(data) == ["unearned_hits", "unearned_chance"], "side by side"
     assert "unearned hits" not in " ".join(head.left_out(data, "mutual_friends"))
-    rows[1]["unearned_chance"] = 0.2
-    assert keys() == []
+    assert keys(replace(data, comparison=[rows[0], replace(rows[0], mode="script", condition="script")])) == []
+
+
+def keys(data: Report) -> list[str]:
+    """The measures of the only head table but success."""
+    (found,) = head.tables(data)
+    return [
+        term.key for term, *_ in found.table.rows if isinstance(term, Term) and term.key not in ("", "success_rate")
+    ]
 
 
 def test_a_game_without_a_success_has_its_payoff_in_the_head_and_counts_turns_of_agents(tmp_path: Path) -> None:
@@ -45,9 +45,7 @@ def test_a_game_without_a_success_has_its_payoff_in_the_head_and_counts_turns_of
     (scenario,) = [generated("public_goods", 3)]
     run = start(Plan((scenario,), ("agents",), "scripted:auto", seed=1), store, Quiet(), lambda _: None)
     data = report(store, run.run_id)
-    (table,) = head.tables(data, lambda measure, row: str(row[measure["key"]]))
-    keys = [line["measure"]["key"] for line in table["lines"]]
-    assert set(families.family_of("public_goods").figure) & set(keys)
+    assert set(families.family_of("public_goods").figure) & set(keys(data))
     (turns,) = [row["value"] for row in store.rows("SELECT value FROM scores WHERE name = 'turns'")]
     (listed,) = episodes_of_run(store, run.run_id, EpisodeFilter(), ())
     assert listed["turns"] == turns < len(store.rows("SELECT turn FROM turns"))
@@ -64,7 +62,7 @@ def test_leaks_are_told_as_not_looked_for_only_where_there_was_something_to_look
         run = start(Plan(scenarios, ("agents",), "scripted:auto", seed=1), store, Quiet(), lambda _: None)
         data = report(store, run.run_id)
         told[name] = (head.unsearched(data), telling.unsearched(store, run.run_id))
-        families_told = [row["family"] for row in data.comparison if head.gap(head.LEAKS, row)]
+        families_told = [row.family for row in data.comparison if head.gap(head.LEAKS, row)]
         assert families_told == ([] if name == "open" else ["mutual_friends"])
     assert told["open"] == ([], "")
     assert told["hidden"][0] and told["hidden"][1]

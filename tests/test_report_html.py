@@ -20,6 +20,8 @@ from localsim.reports.compose.alone import report
 from localsim.reports.document import Report
 from localsim.reports.measures import measures_of
 from localsim.reports.render.html import render
+from localsim.reports.results import Number, Result
+from localsim.reports.validity.remarks import Remark
 from localsim.reports.validity.typical import Example, examples
 from localsim.runs.runner import Plan, start
 from localsim.runs.scheduler import Watcher
@@ -142,11 +144,11 @@ def test_every_family_and_mode_is_there(made: tuple[Report, list[Example]]) -> N
 def test_each_condition_has_one_colour_and_a_place_in_the_legend(made: tuple[Report, list[Example]]) -> None:
     """Granted conditions and those of other runs: also where a family lacks some of them."""
     data, shown = made
-    agents = next(row for row in data.comparison if (row["family"], row["mode"]) == ("mutual_friends", "agents"))
+    agents = next(row for row in data.comparison if (row.family, row.mode) == ("mutual_friends", "agents"))
     more = [
-        {**agents, "see": "goal", "condition": "agents+goal"},
-        {**agents, "condition": "taught", "other_run": "r2", "model": "m"},
-        {**agents, "family": "craigslist", "condition": "taught", "other_run": "r2", "model": "m"},
+        replace(agents, see="goal", condition="agents+goal"),
+        replace(agents, condition="taught", other_run="r2", model="m"),
+        replace(agents, family="craigslist", condition="taught", other_run="r2", model="m"),
     ]
     page = Page(written(data, shown, comparison=[*data.comparison, *more]))
     legend = [found["class"] for found in page.all("li") if str(found.get("class")).startswith(MODES)]
@@ -170,10 +172,12 @@ def test_figures_tell_what_they_show(made: tuple[Report, list[Example]]) -> None
 
 def test_tables_leave_out_empty_columns_and_mark_missing_values(made: tuple[Report, list[Example]]) -> None:
     data, shown = made
-    rows = [dict(row) for row in data.comparison]
-    for row in rows:
-        if row["family"] == "craigslist" and row["mode"] == "agents":
-            row |= {"in_zone_rate": None, "in_zone_rate_low": None, "in_zone_rate_high": None}
+    rows = [
+        replace(row, numbers={**row.numbers, "in_zone_rate": Number("share")})
+        if (row.family, row.mode) == ("craigslist", "agents")
+        else row
+        for row in data.comparison
+    ]
     page = Page(written(data, shown, comparison=rows))
     assert "–" in page.text("td")
     assert len(page.all("table")) == len(page.all("caption")) == 7, "two of three families, and one of errors"
@@ -185,9 +189,9 @@ def test_tables_leave_out_empty_columns_and_mark_missing_values(made: tuple[Repo
 
 def test_warnings_stand_before_the_figures(made: tuple[Report, list[Example]]) -> None:
     data, shown = made
-    text = written(data, shown, warnings=["Mind <this>."])
+    text = written(data, shown, remarks=[Remark("Mind <this>.")])
     assert text.index("Mind &lt;this&gt;.") < text.index("<table")
-    assert "<aside" not in written(data, shown, warnings=[])
+    assert "<aside" not in written(data, shown, remarks=[])
 
 
 def test_what_models_wrote_is_escaped(made: tuple[Report, list[Example]]) -> None:
@@ -275,7 +279,7 @@ def test_run_without_completed_episodes_is_explained(
     monkeypatch.setitem(PLAYERS, "auto", broken)
     store, run_id = simulate(tmp_path / "x.duckdb", everyday(), generated("craigslist", 1))
     data = report(store, run_id)
-    assert sum(row["failed"] for row in data.comparison) == 6
+    assert sum(row.failed for row in data.comparison) == 6
     page = Page(render(replace(data, talks=examples(store, run_id))))
     assert "Nothing to compare yet" in page.text("h2")
     assert "6 were planned, 6 failed" in page.text("p")
@@ -296,12 +300,14 @@ def test_the_models_of_roles_are_named_and_can_be_given_again(tmp_path: Path) ->
 
 def test_family_of_ones_own_and_odd_numbers(made: tuple[Report, list[Example]]) -> None:
     data, _ = made
-    row = dict.fromkeys(data.comparison[0]) | {
-        "family": "tea_party", "mode": "agents", "model": "m", "n": 2, "completed": 2, "failed": 0,
-        "first_mention_n": 0, "success_rate": 0.5, "success_rate_low": 0.09, "success_rate_high": 0.91,
-        "turns": 3.0, "turns_low": -35.1, "turns_high": 41.1, "seller_surplus": -0.25, "words_per_turn": 0.0,
-        "first_mention": 0.4, "first_mention_low": -0.3, "first_mention_high": 1.2,
-    }  # fmt: skip
+    numbers = {
+        "success_rate": Number("share", 0.5, 0.09, 0.91),
+        "turns": Number("number", 3.0, -35.1, 41.1),
+        "seller_surplus": Number("number", -0.25),
+        "words_per_turn": Number("number", 0.0),
+        "first_mention": Number("position", 0.4, -0.3, 1.2, 0),
+    }
+    row = Result("tea_party", "agents", "m", "agents", n=2, completed=2, numbers=numbers)
     page = Page(written(data, [], comparison=[row]))
     assert "Tea party" in page.text("h2")
     assert "−0.25" in page.text("td")
@@ -336,6 +342,7 @@ def test_same_data_gives_the_same_page(made: tuple[Report, list[Example]]) -> No
 
 def test_meanings_cover_every_column(made: tuple[Report, list[Example]]) -> None:
     data, shown = made
-    full = [{**row, **{measure.key: 0.5 for measure in measures_of()}} for row in data.comparison]
+    half = {measure.key: Number(measure.kind, 0.5) for measure in measures_of()}
+    full = [replace(row, numbers=half) for row in data.comparison]
     text = written(data, shown, comparison=full)
     assert "<dd></dd>" not in text and '<p class="meaning"></p>' not in text

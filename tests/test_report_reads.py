@@ -71,7 +71,7 @@ def test_where_nothing_differs_every_flip_of_signs_is_as_far() -> None:
 def test_curves_are_the_same_with_all_turns(run: str, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     first = simulated(store, "scripted:friends", ("agents",), range(1, 3))
     found = [drawing.curves(store, first), drawing.curves(store, run)]
-    assert {curve["name"] for curves in found for curve in curves} >= {"named", "offers"}
+    assert {curve.name for curves in found for curve in curves} >= {"named", "offers"}
     monkeypatch.setattr(drawing, "_reads_turns", lambda _: True)
     assert [drawing.curves(store, first), drawing.curves(store, run)] == found
 
@@ -95,9 +95,7 @@ def test_the_columns_that_are_left_out_leave_the_numbers_as_they_are(run: str, s
     counted = store.rows(
         "SELECT episode_id, count(*) AS turns, count(*) FILTER (truncated) AS cut FROM v_turns GROUP BY 1 ORDER BY 1"
     )
-    own = sorted(queries.counts(store, run), key=lambda row: row["episode_id"])
-    assert [(row["episode_id"], row["turns"], row["truncated"]) for row in own] == [
-        tuple(row.values()) for row in counted
-    ]
-    every = {row["episode_id"]: row["value"] for row in queries.scores(store, run) if row["name"] == "success"}
+    own = sorted(queries.counts(store, run), key=lambda row: row.episode_id)
+    assert [(row.episode_id, row.turns, row.truncated) for row in own] == [tuple(row.values()) for row in counted]
+    every = {row.episode_id: row.value for row in queries.scores(store, run) if row.name == "success"}
     assert queries.success(store, run) == every != {}

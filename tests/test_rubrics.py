@@ -302,9 +302,9 @@ def test_a_score_that_follows_the_outcome_says_so(played: tuple[Store, str]) -> 
         given = [Score("right", success), Score("wrong", 1 - success)]
         store.take_in(score_records(row["episode_id"], "outcome.craigslist", "99", [Score("success", success)]))
         store.take_in(score_records(row["episode_id"], "rubric.own.a.b", "3", given))
-    found = {row["dimension"]: row for row in rubrics.rubric_rows(store, run_id)}
-    assert (found["right"]["success_auroc"], found["wrong"]["success_auroc"]) == (1, 0)
-    assert (found["right"]["rubric"], found["right"]["judge"]) == ("own", "a.b")
+    found = {row.dimension: row for row in rubrics.rubric_rows(store, run_id)}
+    assert (found["right"].success_auroc, found["wrong"].success_auroc) == (1, 0)
+    assert (found["right"].rubric, found["right"].judge) == ("own", "a.b")
 
 
 def planted(store: Store, run_id: str, rubric: Rubric, words: dict[str, str], unread: int = 0) -> None:

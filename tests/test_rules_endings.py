@@ -376,7 +376,7 @@ def test_the_report_counts_the_talks_in_which_nothing_new_was_said(store: Store)
     for player, edition in (("parrot", EDITION), ("smalltalk", EDITION), ("parrot", 1)):
         plan = Plan((loaded,), ("agents",), f"scripted:{player}", edition=edition)
         run_id = start(plan, store, Quiet(), lambda _: None).run_id
-        rates.append(report(store, run_id).comparison[0]["stale_rate"])
+        rates.append(report(store, run_id).as_json()["comparison"][0]["stale_rate"])
     assert rates == [1, 0, None], "the first edition knew no such end"
 
 

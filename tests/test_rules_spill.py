@@ -265,9 +265,9 @@ def test_repairs_are_stored_counted_and_shown(store: Store, talk: LoadedScenario
     assert turns and all(row["repaired"] and not row["text"].startswith('"') for row in turns)
     raw = store.rows("SELECT text FROM generations ORDER BY generation LIMIT 1")[0]["text"]
     assert raw.startswith(': "'), "the whole text stays with its generation"
-    assert report(store, run_id).comparison[0]["repaired_rate"] == 1
+    assert report(store, run_id).as_json()["comparison"][0]["repaired_rate"] == 1
     plain = start(Plan((talk,), ("agents",), "scripted"), store, Quiet(), lambda _: None).run_id
-    assert report(store, plain).comparison[0]["repaired_rate"] == 0
+    assert report(store, plain).as_json()["comparison"][0]["repaired_rate"] == 0
     episode = store.rows("SELECT episode_id FROM episodes WHERE run_id = ?", [run_id])[0]["episode_id"]
     assert (
         "what the model wrote beyond this utterance was left out" in CliRunner().invoke(cli, ["show", episode]).output

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from localsim.reports.measures import Cell
 from localsim.store.database import Store
+from localsim.store.queries.reports import Episode, Score
 from scripts import eval_starter
 from scripts.eval_starter import GOALS, MODES, TASKS, evaluate, generated, main, table
 
@@ -92,8 +93,9 @@ def test_the_table_shows_all_models_and_marks_misses(results: dict[str, dict[str
 
 def test_an_episode_without_a_score_is_a_miss() -> None:
     """An ending that cannot be read has no score of success; it must not make the share greater."""
-    episodes = [{"episode_id": name, "scenario_hash": name, "scenario_id": name} for name in "ab"]
-    scores = [{"episode_id": "a", "name": "success", "value": 1.0, "side": "", "agent": None}]
+    about = ("completed", 0, 0, 0, 2)
+    episodes = [Episode("r", "agents", "m", "", name, "craigslist", name, name, *about) for name in "ab"]
+    scores = [Score("a", "craigslist", "craigslist", "success", None, 1.0)]
     goal = next(goal for goal in GOALS if goal.title == ZONE)
     assert eval_starter._strict(goal, Cell("craigslist", episodes, scores, {})) == {"a": [1.0], "b": [0.0]}
 

@@ -11,7 +11,7 @@ from localsim import study
 from localsim.__main__ import run
 from localsim.store.database import Store
 from localsim.study.design import MODES
-from localsim.study.results import EVERY
+from localsim.study.differences import EVERY
 
 TINY = study.Size(scenarios=1, episodes=1, learnt=2, learnt_episodes=1, tokens=3000)
 

@@ -2,45 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localsim.reports.validity.findings import finding
+from localsim.families.base import SUCCESS
+from localsim.reports.conversation.playing import SILENT
+from localsim.reports.document import Section
+from localsim.reports.validity.findings import Headline
 from localsim.reports.validity.headline import contrasts_sentence
+from localsim.stats import Paired
 from localsim.study.answer import answer
-from localsim.study.premium import BOTH
-from localsim.study.results import CAUSES
+from localsim.study.differences import BOTH, CAUSES, EVERY, Contrast, Difference, Equivalence, Premium
+from localsim.study.lessons import Lesson
+from localsim.study.results import Results, Twin
 
-Row = dict[str, Any]
-ABOUT: Row = {"key": "success_rate", "heading": "success", "kind": "share"}
 PAIRS = list(CAUSES)
 
 
-def row(pair: tuple[str, str], difference: float, p: float | None, **changes: Any) -> Row:
+def over_twelve(difference: float, p: float | None, **changes: Any) -> Paired:
+    """A difference over twelve scenarios."""
+    found = Paired(12, 12, difference, difference - 0.1, difference + 0.1, p, 0.0005, None, None)
+    return found._replace(**changes)
+
+
+def row(
+    pair: tuple[str, str], difference: float, p: float | None, p_holm: float | None = None, **changes: Any
+) -> Contrast:
     """A contrast of two conditions on success over all tasks."""
-    found = {
-        "family": "craigslist",
-        "kind": "share",
-        "first": pair[0],
-        "second": pair[1],
-        "measure": "success_rate",
-        "primary": True,
-        "difference": difference,
-        "low": difference - 0.1,
-        "high": difference + 0.1,
-        "p": p,
-        "p_holm": p,
-        "p_least": 0.0005,
-        "scenarios": 12,
-    }
-    return found | changes
+    test = over_twelve(difference, p, **changes)
+    return Contrast("craigslist", SUCCESS, test, True, EVERY, *pair, p_holm=p if p_holm is None else p_holm)
 
 
-def sentence(rows: dict[str, Row]) -> str:
+def premium(who: str, difference: float, p: float, verdict: str, *, primary: bool = True) -> Premium:
+    """What information changed in success."""
+    equal = Equivalence(0.1, None, None, None, None)
+    test = over_twelve(difference, p)
+    return Premium("craigslist", SUCCESS, test, primary, "information", who, equal, verdict, p_holm=p)
+
+
+def sentence(rows: Mapping[str, Difference]) -> str:
     """The sentence about rows of a study."""
-    return contrasts_sentence({cause: finding(each, each["p_holm"]) for cause, each in rows.items()}, ABOUT)
+    return contrasts_sentence({cause: each.finding for cause, each in rows.items()}, "success")
 
 
 @given(st.lists(st.tuples(st.floats(-1, 1), st.none() | st.floats(0, 1)), min_size=1, max_size=4))
@@ -51,7 +57,8 @@ def test_a_change_is_found_only_by_its_corrected_test(values: list[tuple[float, 
     assert told.startswith(f"cause 0 {verb}") and told.count("cause") == len(values)
     found = {
         name for name, each in rows.items()
-        if each["p_holm"] is not None and each["p_holm"] <= 0.05 and not each["low"] <= 0 <= each["high"]
+        if each.p_holm is not None and each.p_holm <= 0.05
+        and each.test.low is not None and each.test.high is not None and not each.test.low <= 0 <= each.test.high
     }  # fmt: skip
     assert {name for name in rows if name in tail} == found
     assert tail.startswith("with 12 scenarios this finds" if found else "with 12 scenarios none of it can be told")
@@ -65,28 +72,25 @@ def test_the_correction_counts_and_few_scenarios_are_named() -> None:
     assert one == "it changed success by +50 points; one scenario cannot tell a change from none."
 
 
-def model(**changes: Any) -> Row:
+def model(**changes: Any) -> Results:
     """The results of a model, as far as the answer reads them."""
-    found: Row = {
+    found: dict[str, Any] = dict.fromkeys((each.name for each in fields(Results)), ())
+    found |= {
         "model": "m",
-        "headline": {"families": [], "sentences": ["Nothing."]},
-        "measures": [ABOUT],
+        "headline": Headline(["Nothing."]),
         "arms": [row(pair, 0.1 * place, 0.001 if place == 3 else 0.9) for place, pair in enumerate(PAIRS)],
-        "lessons": {"agents-ft": {}},
-        "premiums": [],
-        "naturalness": [],
+        "lessons": {"agents-ft": Lesson("scripts", "run", 4, 4, 900)},
         "judge": "j",
-        "people": [],
         "twin": None,
-        "playing": {"sentences": [], "withheld": []},
+        "playing": SILENT,
     }
-    return found | changes
+    return Results(**found | changes)
 
 
 def test_arms_are_told_against_agents_and_against_their_controls() -> None:
     modes, arms = answer(model(), several=False)
-    assert modes["sentences"] == ["Nothing."]
-    against, lessons = arms["sentences"]
+    assert modes.lines == ["Nothing."]
+    against, lessons = arms.lines
     assert against.startswith(
         "Bargaining, against agents: learning from scripts (agents-ft) changed success by 0 points (95% -10 to +10)"
     )
@@ -98,29 +102,32 @@ def test_arms_are_told_against_agents_and_against_their_controls() -> None:
         "finds the change by scripts instead of agents' talks (agents-ft against agents-ft-agents)."
     )
     named = answer(model(), several=True)
-    assert all(part["about"].startswith("m: ") for part in named)
+    assert all(part.title.startswith("m: ") for part in named)
 
 
 def test_the_null_and_the_premium_are_told_by_their_tests() -> None:
     rows = [
-        row(PAIRS[0], 0.01, 0.8, who="m", verdict="null", equivalence={"margin": 0.1}),
-        row(PAIRS[0], 0.4, 0.001, who="t (constructed)", verdict="change"),
-        row(PAIRS[0], 0.39, 0.002, who=BOTH, verdict="change"),
-        row(PAIRS[0], 0.9, 0.001, who="t (constructed)", verdict="change", primary=False),
+        premium("m", 0.01, 0.8, "null"),
+        premium("t (constructed)", 0.4, 0.001, "change"),
+        premium(BOTH, 0.39, 0.002, "change"),
+        premium("t (constructed)", 0.9, 0.001, "change", primary=False),
     ]
-    twin = {"name": "t", "made": "constructed: taught to peek", "headline": {"families": [], "sentences": []}}
-    parts = answer(model(premiums=rows, twin=twin), several=False)
-    premium, null = next(part["sentences"] for part in parts if part["about"] == "Null and premium")
-    assert premium.startswith("Bargaining: seeing every side as m changed success by +1 point (")
-    assert premium.endswith(
+    twin = Twin("t", "constructed: taught to peek", Headline(), [])
+    changed, null = about(answer(model(premiums=rows, twin=twin), several=False))["Null and premium"]
+    assert changed.startswith("Bargaining: seeing every side as m changed success by +1 point (")
+    assert changed.endswith(
         "this finds the change by seeing every side as t (constructed) and what was built into the twin."
     )
     assert null == "Bargaining: a change of success of m by 10 points or more is excluded."
-    same = answer(model(premiums=[rows[2] | {"verdict": "null", "equivalence": {"margin": 0.1}}]), several=False)
-    told = next(part["sentences"] for part in same if part["about"] == "Null and premium")
+    same = answer(model(premiums=[premium(BOTH, 0.39, 0.002, "null")]), several=False)
+    told = about(same)["Null and premium"]
     assert told == ["Bargaining: the change of success of twin and model differs by less than 10 points."]
-    alone = answer(model(premiums=rows[:1]), several=False)
-    assert next(part["sentences"] for part in alone if part["about"] == "Null and premium") == [null]
+    assert about(answer(model(premiums=rows[:1]), several=False))["Null and premium"] == [null]
+
+
+def about(parts: Sequence[Section]) -> dict[str, Sequence[str]]:
+    """Heading of a part of the answer -> its sentences."""
+    return {part.title: part.lines for part in parts}
 
 
 def test_a_judge_that_picks_a_place_is_not_quoted_and_a_twin_is_labelled() -> None:
@@ -129,10 +136,8 @@ def test_a_judge_that_picks_a_place_is_not_quoted_and_a_twin_is_labelled() -> No
         "decided": 8, "n": 9, "orders_agree": 0.9, "warning": None,
     }  # fmt: skip
     bad = rate | {"first": "mindreaders", "warning": "picks a place: do not use it"}
-    twin = {"name": "t", "made": "constructed: taught to peek", "headline": {"families": [], "sentences": ["Twin."]}}
-    parts = {
-        part["about"]: part["sentences"] for part in answer(model(naturalness=[rate, bad], twin=twin), several=False)
-    }
+    twin = Twin("t", "constructed: taught to peek", Headline(["Twin."]), [])
+    parts = about(answer(model(naturalness=[rate, bad], twin=twin), several=False))
     good, warned = parts["Naturalness"]
     assert "script over agents in 75%" in good and "mindreaders" not in good
     assert warned == "Of mindreaders and agents, the judge j picks a place: do not use it."

@@ -20,7 +20,8 @@ from localsim.models.registry import ModelFile
 from localsim.store.database import Store
 from localsim.study import ARMS, NONE, SIZES, Lora, Size, Study, lessons
 from localsim.study.design import SOLVABLE, held_out, taught_cells
-from localsim.study.equal import able, cut, described, equalled, targets_by_cell, tokens_by_cell, turns_of
+from localsim.study.equal import Amount, able, cut, described, equalled, targets_by_cell, tokens_by_cell, turns_of
+from localsim.study.lessons import Lesson
 from localsim.study.page import _lessons
 from localsim.study.stages import Session
 
@@ -129,19 +130,17 @@ def test_a_task_that_is_cut_inside_a_prompt_is_left_out_of_all_arms(prompt: int,
     assert left_out == {("f", "x"): f"{reason} within 60 tokens"}
     for data in found.values():
         assert targets_by_cell(data.train, CELLS)["g", "x"] == 100, "the other task has all tokens"
-        assert described(data, CELLS, found["agents-ft"])["tokens"] == 120
+        assert sum(each.tokens for each in described(data, CELLS, found["agents-ft"])) == 120
 
 
 def test_the_description_counts_what_arms_share() -> None:
     first = Material([row("f_1", 100), row("f_2", 10)], [], 0)
     other = Material([row("f_1", 60), row("f_1", 20), row("f_3", 20), row("f_2", 10)], [], 0)
-    found = described(other, CELLS, first)
-    assert (found["chats"], found["scenarios"], found["shared_scenarios"], found["tokens"]) == (4, 3, 2, 110)
-    one, two = found["tasks"]
-    assert one == {
-        "family": "f", "task": "x", "chats": 3, "scenarios": 2, "shared_scenarios": 1, "tokens": 100, "targets": 50,
-    }  # fmt: skip
-    assert (two["task"], two["shared_scenarios"], two["targets"]) == ("y", 1, 5)
+    one, two = described(other, CELLS, first)
+    whole = Lesson("scripts", "run", 4, 4, 110, tasks=[one, two]).as_json()
+    assert (whole["chats"], whole["scenarios"], whole["shared_scenarios"], whole["tokens"]) == (4, 3, 2, 110)
+    assert one == Amount("f", "x", chats=3, scenarios=2, shared_scenarios=1, tokens=100, targets=50)
+    assert (two.task, two.shared_scenarios, two.targets) == ("y", 1, 5)
 
 
 @pytest.mark.parametrize("size", [*SIZES.values(), Size(1, 1, 2, 1, 100)])
@@ -218,12 +217,12 @@ def test_every_arm_is_taught_on_as_many_tokens_and_targets(session: Session, tmp
     assert list(taught.models) == [arm.name for arm in ARMS]
     # The clean arm lacks the first script, so it has only 150 tokens of this task; the limit is 160 for each of four.
     assert {tuple(line[1:]) for line in log_of(tmp_path)} == {("630", "300", "1", "True")}
-    for name, about in taught.about.items():
-        assert taught.models[name] == f"base+{tmp_path / about['adapter']}"
-        assert [part["tokens"] for part in about["tasks"]] == [160, 150, 160, 160]
-        assert about["loss"] == 0.25 and about["scenarios"] == about["shared_scenarios"] == 4
-    assert [about["episodes"] for about in taught.about.values()] == [8, 8, 7]
-    assert [about["available"] for about in taught.about.values()] == [1200, 840, 1050]
+    for name, lesson in taught.lessons.items():
+        assert taught.models[name] == f"base+{tmp_path / lesson.adapter}"
+        assert [part.tokens for part in lesson.tasks] == [160, 150, 160, 160]
+        assert lesson.loss == 0.25 and lesson.total("scenarios") == lesson.total("shared_scenarios") == 4
+    assert [lesson.episodes for lesson in taught.lessons.values()] == [8, 8, 7]
+    assert [lesson.available for lesson in taught.lessons.values()] == [1200, 840, 1050]
 
 
 def test_a_task_that_is_left_out_is_noted_on_the_page(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,12 +236,12 @@ def test_a_task_that_is_left_out_is_noted_on_the_page(session: Session, monkeypa
 
     monkeypatch.setattr(job, "tokenized", long)
     monkeypatch.setattr(lessons, "without_mix_ups", lambda _store, _run, ids: ids)
-    about = Lora().teach(session, "base", "run").about
+    taught = Lora().teach(session, "base", "run").lessons
     family, task = taught_cells(session.study.size)[GROUPS[0]]
     reason = "agents-ft has only 0 targets within 160 tokens"
-    note = f"- {family}, {task} is left out of the lessons of all arms: {reason}."
-    assert list(_lessons({"lessons": about})).count(note) == 1
-    assert [len(row["tasks"]) for row in about.values() if "left_out" not in row] == [3, 3]
+    note = f"{family}, {task} is left out of the lessons of all arms: {reason}."
+    assert list(_lessons(taught).lines).count(note) == 1
+    assert [len(lesson.tasks) for lesson in taught.values() if not lesson.left_out] == [3, 3]
 
 
 def test_lessons_without_any_target_are_one_clear_error(session: Session) -> None:
@@ -255,7 +254,7 @@ def test_an_arm_of_the_same_episodes_is_not_taught_twice(session: Session, monke
     monkeypatch.setattr(lessons, "without_mix_ups", lambda _store, _run, ids: ids)
     taught = Lora().teach(session, "base", "run")
     assert list(taught.models) == ["agents-ft", "agents-ft-agents"]
-    assert "the same adapter" in taught.about["agents-ft-clean"]["left_out"]
+    assert "the same adapter" in taught.lessons["agents-ft-clean"].left_out
 
 
 def test_adapters_are_found_again_and_an_interrupted_arm_is_trained_again(session: Session, tmp_path: Path) -> None:
@@ -299,7 +298,7 @@ def test_an_arm_without_chats_is_left_out_but_the_first_is_an_error(
     missing = "a"
     taught = Lora().teach(session, "base", "run")
     assert list(taught.models) == ["agents-ft", "agents-ft-clean"]
-    assert taught.about["agents-ft-agents"]["left_out"].startswith("it has only 0 of 150 targets of craigslist, ")
+    assert taught.lessons["agents-ft-agents"].left_out.startswith("it has only 0 of 150 targets of craigslist, ")
     missing = "s"
     with pytest.raises(InvalidInput, match="no scripts to train on"):
         Lora().teach(session, "base", "another run")

@@ -11,20 +11,20 @@ from hypothesis import strategies as st
 
 from localsim import stats
 from localsim.families.base import SUCCESS
-from localsim.reports.validity.headline import contrasts_sentence, found_in
+from localsim.reports.validity.findings import finding
+from localsim.reports.validity.headline import contrasts_sentence
 from localsim.store.conditions import Condition
-from localsim.study import SIZES, premium
+from localsim.study import SIZES, differences
+from localsim.study.differences import BOTH, MARGINS, Premium, premiums
 from localsim.study.page import _premiums
-from localsim.study.premium import BOTH, MARGINS, premiums
 
-Row = dict[str, Any]
 RUNS = {"m": "run", "t (constructed)": "twin"}
 NAMES = (*RUNS, BOTH)
 NOTHING: Any = None
 """A store that is not read."""
 
 
-def found(changes: Mapping[str, Sequence[float]]) -> dict[str, Row]:
+def found(changes: Mapping[str, Sequence[float]]) -> dict[str, Premium]:
     """The rows of success by information; `changes` are those of each scenario, by run."""
     values = {
         Condition(run_id, mode, "m"): {(f"s{place}", 0, 1, ""): float(base) for place, base in enumerate(of_mode)}
@@ -35,14 +35,14 @@ def found(changes: Mapping[str, Sequence[float]]) -> dict[str, Row]:
         )
     }
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(premium, "values_of", lambda *_: [("craigslist", SUCCESS, values)])
+        patch.setattr(differences, "values_of", lambda *_: [("craigslist", SUCCESS, values)])
         runs = {name: run_id for name, run_id in RUNS.items() if run_id in changes}
-        return {row["who"]: row for row in premiums(NOTHING, runs)}
+        return {row.who: row for row in premiums(NOTHING, runs)}
 
 
 def verdicts(changes: Mapping[str, Sequence[float]]) -> list[str]:
     rows = found(changes)
-    return [rows[name]["verdict"] for name in NAMES if name in rows]
+    return [rows[name].verdict for name in NAMES if name in rows]
 
 
 def test_many_scenarios_show_the_models_null_and_the_twins_change() -> None:
@@ -59,30 +59,29 @@ def test_too_few_scenarios_for_a_null_are_named() -> None:
         one = "null" if count >= 40 else cannot
         assert verdicts({"run": [0.0] * count, "twin": [0.0] * count}) == [one, one, cannot]
     assert verdicts({"run": [0.0]}) == ["1 scenario cannot exclude it"]
-    text = "\n".join(_premiums(list(found({"run": [0.0] * 12}).values())))
-    assert "| 12 scenarios cannot exclude it |" in text and "| not told |" not in text
+    table = _premiums(list(found({"run": [0.0] * 12}).values()))
+    assert {row[-1] for row in table.rows} == {"12 scenarios cannot exclude it"}
 
 
 @given(st.lists(st.sampled_from([-1.0, 0.0, 1.0]), min_size=2, max_size=50))
 def test_no_null_is_possible_where_the_page_says_so(changes: list[float]) -> None:
     row = found({"run": changes})["m"]
     none = stats.equivalence({str(n): [0.0] for n in range(len(changes))}, MARGINS[SUCCESS.key], SUCCESS.bounds)
-    assert none.p is not None and row["equivalence"]["p_least"] == none.p
-    assert row["equivalence"]["p"] >= none.p - 1e-12
-    if row["verdict"].endswith("cannot exclude it"):
-        assert row["equivalence"]["p"] > 0.05
+    assert none.p is not None and row.equivalence.p_least == none.p
+    assert row.equivalence.p is not None and row.equivalence.p >= none.p - 1e-12
+    if row.verdict.endswith("cannot exclude it"):
+        assert row.equivalence.p > 0.05
 
 
 def test_a_declared_outcome_is_found_here_as_in_the_report_of_its_run() -> None:
     """Six scenarios have p = .031, which a correction would raise above .05; the report of the run does not correct."""
     rows = found({"run": [1.0] * 6, "twin": [1.0, -1.0, 0.0, 0.0, 0.0, 0.0]})
-    assert rows["m"]["p"] == rows["m"]["p_holm"] == 1 / 32
-    assert rows["m"]["verdict"] == "change" and rows["t (constructed)"]["verdict"] != "change"
-    for name in RUNS:
-        assert (rows[name]["verdict"] == "change") == (found_in(rows[name]).verdict == "found"), (
-            "the rule of the report"
-        )
-    told = contrasts_sentence({name: found_in(rows[name]) for name in RUNS}, {"heading": "success", "kind": "share"})
+    assert rows["m"].test.p == rows["m"].p_holm == 1 / 32
+    assert rows["m"].verdict == "change" and rows["t (constructed)"].verdict != "change"
+    by_report = {name: finding(rows[name].as_json(), rows[name].test.p) for name in RUNS}
+    for name, each in by_report.items():
+        assert (rows[name].verdict == "change") == (each.verdict == "found"), "the rule of the report"
+    told = contrasts_sentence(by_report, "success")
     assert told.endswith("this finds the change by m."), "the sentence of the answer"
 
 
@@ -94,10 +93,10 @@ def test_all_other_p_are_corrected_those_of_the_second_test_too(monkeypatch: pyt
         for mode, value in (("agents", 0.0), ("mindreaders", 0.0))
     }
     measures = [(family, SUCCESS, values) for family in ("craigslist", "mutual_friends")]
-    monkeypatch.setattr(premium, "values_of", lambda *_: measures)
+    monkeypatch.setattr(differences, "values_of", lambda *_: measures)
     rows = premiums(NOTHING, RUNS)
     assert len(rows) == 6
     for row in rows:
-        equal, factor = row["equivalence"], 2 if row["who"] == BOTH else 1
-        assert equal["p_holm"] == pytest.approx(factor * equal["p"])
-        assert row["p_holm"] == 1.0
+        equal, factor = row.equivalence, 2 if row.who == BOTH else 1
+        assert equal.p is not None and equal.p_holm == pytest.approx(factor * equal.p)
+        assert row.p_holm == 1.0

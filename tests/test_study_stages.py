@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
@@ -30,10 +31,10 @@ from localsim.store.database import Store
 from localsim.study import ARMS, NONE, SIZES, Size, Study, Taught, hours, run_study
 from localsim.study import run as running
 from localsim.study.design import MODES, SOLVABLE, compared_scenarios, tasks, taught_scenarios, teach_plan
-from localsim.study.lessons import episodes_of_arm, without_mix_ups
+from localsim.study.differences import BOTH, CAUSES, EVERY
+from localsim.study.equal import Amount
+from localsim.study.lessons import Lesson, episodes_of_arm, without_mix_ups
 from localsim.study.natural import JUDGED
-from localsim.study.premium import BOTH
-from localsim.study.results import CAUSES, EVERY
 from localsim.study.stages import Session
 from tests.test_judge import choosing
 
@@ -55,15 +56,13 @@ class Players:
     def teach(self, session: Session, model: str, run_id: str) -> Taught:  # noqa: ARG002 - a protocol
         """Give each arm its player."""
         self.taught_from.append(run_id)
-        about: dict[str, dict[str, Any]] = {
-            arm.name: {"taught_on": arm.taught_on, "episodes": 4, "candidates": 4, "available": 900, "tokens": 700}
-            for arm in ARMS
-        }
+        amount = Amount("craigslist", SOLVABLE, chats=4, scenarios=2, shared_scenarios=2, tokens=700, targets=300)
+        lessons = {arm.name: Lesson(arm.taught_on, run_id, 4, 4, 900, tasks=[amount]) for arm in ARMS}
         models = dict(PLAYERS)
         if self._without:
-            about[self._without] = {**about[self._without], "left_out": "it has too few chats"}
+            lessons[self._without] = replace(lessons[self._without], left_out="it has too few chats")
             models.pop(self._without)
-        return Taught(models, about)
+        return Taught(models, lessons)
 
 
 @pytest.fixture(autouse=True)
@@ -307,7 +306,7 @@ def test_a_study_continues_at_every_stage(
 ) -> None:
     """Ctrl-C in a stage: the next call repeats no earlier stage, and its results are those of an unbroken study."""
     interruptible(monkeypatch)
-    monkeypatch.setattr(running, "_write", lambda *_: None)
+    monkeypatch.setattr(running, "_write_reports", lambda *_: [])
     study = study_in(tmp_path, twin="scripted:peeks-100", size=LEAST)
     with pytest.raises(Interrupted, match="stopped"):
         run_study(study, teacher=Players(), watch=watched(stop, 1))

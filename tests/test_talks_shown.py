@@ -117,12 +117,12 @@ def test_people_stand_beside_the_modes(database: tuple[Path, str, str]) -> None:
     before = json.dumps(alone.as_json(), default=str, sort_keys=True)
     data = with_people(store, alone, [people])
     assert json.dumps(alone.as_json(), default=str, sort_keys=True) == before, "the report itself stays as it is"
-    rows = [row for row in data.comparison if row["mode"] == PEOPLE]
-    assert {row["family"] for row in rows} == {"mutual_friends", "craigslist"}
-    assert {row["model"] for row in rows} == {"other scenarios"}
+    rows = [row for row in data.comparison if row.mode == PEOPLE]
+    assert {row.family for row in rows} == {"mutual_friends", "craigslist"}
+    assert {row.model for row in rows} == {"other scenarios"}
     assert len(data.comparison) == len(alone.comparison) + 2
-    curve = next(each for each in data.curves if each["family"] == "mutual_friends" and each["name"] == "named")
-    assert [series["mode"] for series in curve["series"]][-1] == PEOPLE
+    curve = next(each for each in data.curves if each.family == "mutual_friends" and each.name == "named")
+    assert [series.mode for series in curve.series][-1] == PEOPLE
     assert any("other scenarios" in line for line in data.warnings)
     page, text = render(data), as_markdown(data)
     assert 'class="bar people"' in page and 'class="course u0 people' in page and "other scenarios" in page
@@ -194,7 +194,7 @@ def test_people_on_the_same_scenario_are_paired(
     }
     assert all(row["difference"] == -1 and row["scenarios"] == 1 for row in rows), "everybody finds the friend but them"
     data = with_people(store, report(store, database[1]), [found.run_id])
-    assert data.comparison[-1]["model"] == "class (same scenarios)"
+    assert data.comparison[-1].model == "class (same scenarios)"
     assert any("localsim compare" in line for line in data.warnings)
 
 

@@ -105,7 +105,7 @@ def test_a_report_marks_hits_draws_below_0_and_says_what_is_equal(tmp_path: Path
     plan = Plan(scenarios, MODES, "scripted:omniscient", seed=1)
     run_id = start(plan, store, Quiet(), lambda _: None).run_id
     data = report(store, run_id)
-    rows = {(row["family"], row["mode"]): row for row in data.comparison}
+    rows = {(row["family"], row["mode"]): row for row in data.as_json()["comparison"]}
     friends, bargains = rows["mutual_friends", "script"], rows["craigslist", "script"]
     assert (friends["turns"], friends["turns_alike"], friends["turns_low"]) == (3, 10, None)
     assert "turns_alike" not in rows["mutual_friends", "agents"]

@@ -7,7 +7,7 @@ import re
 import string
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import asdict, fields
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localsim.__main__ import run as ask
-from localsim.annotation.items import pair_items
+from localsim.annotation.items import items_of
 from localsim.backends.scripted import ScriptedBackend
 from localsim.conversation.episode import MODES, Sampling
 from localsim.conversation.exchange import Request
@@ -306,8 +306,10 @@ def test_too_small_tables_have_no_shares() -> None:
 
 
 def test_players_that_ignore_the_wording_have_no_variance_by_wording(played: tuple[Store, str]) -> None:
-    found = robustness(*played)
-    assert found is not None and len(found["variants"]) == 8 and len(found["shares"]) > 5
+    made = robustness(*played)
+    assert made is not None
+    found = asdict(made)
+    assert len(found["variants"]) == 8 and len(found["shares"]) > 5
     assert {row["family"] for row in found["shares"]} == {"mutual_friends", "craigslist"}
     for row in found["shares"]:
         assert (row["variant"], row["both"], row["rest"], row["units_left_out"]) == (0, 0, 0, 0), row
@@ -350,7 +352,8 @@ def test_a_player_that_depends_on_the_variant_is_found(
     plan = Plan(scenarios, ("agents", "mindreaders"), "scripted", episodes=2, perturb=5)
     run_id = runner.start(plan, store, Quiet(), print).run_id
     data = report(store, run_id)
-    found = data.robustness
+    assert data.robustness is not None
+    found = asdict(data.robustness)
     success = next(row for row in found["shares"] if row["measure"] == "success_rate")
     assert success["variant"] > 0.9
     row = next(row for row in found["contrasts"] if row["measure"] == "success_rate")
@@ -360,12 +363,12 @@ def test_a_player_that_depends_on_the_variant_is_found(
         blank = ["blank" in variant["spacing"] for variant in found["variants"]]
         assert signs == [1.0 if each else -1.0 for each in blank]
         assert (row["estimate"], row["holds"], row["withheld"]) == (-0.2, blank.count(False), True)
-    assert sign_turns(found, "mutual_friends", "success_rate", "information") is turns
-    assert not sign_turns(found, "mutual_friends", "success_rate", "authorship")
+    assert sign_turns(data.robustness, "mutual_friends", "success_rate", "information") is turns
+    assert not sign_turns(data.robustness, "mutual_friends", "success_rate", "authorship")
     assert data.headline.families[0].as_json()["verdicts"]["information"] == ("withheld" if turns else "not told")
     for page in (as_markdown(data), render(data)):
         assert "Variants of the prompts" in page and ("withheld" in page) == turns
-    assert any("no difference is stated" in line for line in sentences(found)) is turns
+    assert any("no difference is stated" in line for line in sentences(data.robustness)) is turns
 
 
 def test_pairs_are_made_within_a_variant(store: Store) -> None:
@@ -388,10 +391,10 @@ def test_nobody_compares_modes_across_variants(played: tuple[Store, str]) -> Non
     judge = Naturalness("scripted")
     batches = judge.batches(scoring.subjects(store, run_id), {})
     judged = [pair for batch in batches for pair in zip(batch[::2], batch[1::2], strict=True)]
-    rated = [item for item in pair_items(store, run_id, "rater") if not item.attention]
+    rated = [item for item in items_of(store, run_id, "pairs", "rater") if not item.attention]
     assert len(judged) == len(rated) == 5 * 2 * 8 * 3
     assert all(one.variant == other.variant for one, other in judged)
-    assert all(variant[item.first.episode_id] == variant[item.second.episode_id] for item in rated)
+    assert all(variant[item.episode.episode_id] == variant[item.second.episode_id] for item in rated)
     for episode_id in list(variant)[:20]:
         beside = pages.siblings(store, episode_id)
         assert len(beside) == 2 and {variant[row["episode_id"]] for row in beside} == {variant[episode_id]}

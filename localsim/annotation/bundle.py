@@ -16,11 +16,12 @@ import jinja2
 from markupsafe import Markup
 
 from localsim.annotation.items import Item, PairItem, Task, every_item, find, shown
-from localsim.annotation.records import Annotation, MadeBy, answered, checked_kind, checked_rater, checked_task
+from localsim.annotation.records import MadeBy, answered, checked_kind, checked_rater, checked_task, short
 from localsim.errors import InvalidInput, LocalsimError
 from localsim.paths import json_value
 from localsim.store.database import Store
 from localsim.store.queries import annotation as queries
+from localsim.store.records import AnswerRow
 
 FORMAT = "localsim-annotations"
 VERSION = 1
@@ -32,7 +33,6 @@ TITLES: dict[Task, str] = {
     "disclosures": "Where are private facts given away?",
 }
 """Headings of pages."""
-Row = dict[str, Any]
 _ESCAPED = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
@@ -44,10 +44,11 @@ def bundle(items: Sequence[Item], task: Task, rater: str, title: str, made_by: M
     checked_rater(rater)
     if not items:
         raise InvalidInput("there is nothing to annotate", where=task, hint="localsim run SCENARIO --mode all")
-    data: Row = {
+    data = {
         "format": FORMAT,
         "version": VERSION,
-        "run_id": ",".join(sorted(_runs(items))),
+        # A reader of the file cannot tell which conversation is of which run.
+        "run_id": ",".join(sorted({episode.run_id for item in items for episode in item.episodes})),
         "task": task,
         "rater": rater,
         "made_by": made_by,
@@ -60,12 +61,6 @@ def bundle(items: Sequence[Item], task: Task, rater: str, title: str, made_by: M
     return environment.get_template("annotate_bundle.html.j2").render(title=title, data=Markup(embedded(data)))
 
 
-def _runs(items: Sequence[Item]) -> set[str]:
-    """The runs of the items; a reader of the file cannot tell which conversation is of which."""
-    sides = [(item.first, item.second) if isinstance(item, PairItem) else (item.episode,) for item in items]
-    return {episode.run_id for episodes in sides for episode in episodes}
-
-
 def embedded(data: Any) -> str:
     """JSON for a `<script type="application/json">`: no character in it can end the element or start markup."""
     return json.dumps(data).translate(_ESCAPED)
@@ -74,7 +69,7 @@ def embedded(data: Any) -> str:
 # ---- answers -------------------------------------------------------------------------------------------------------
 
 
-def read_answers(path: Path, store: Store) -> list[Annotation]:
+def read_answers(path: Path, store: Store) -> list[AnswerRow]:
     """Read the answers of a file that a page has saved, and check each against the items of its run and rater.
 
     Stores nothing. Raises InvalidInput with the place in the file if the file does not come from a page, its run is not
@@ -84,7 +79,7 @@ def read_answers(path: Path, store: Store) -> list[Annotation]:
     for name, wanted in (("format", FORMAT), ("version", VERSION)):
         if data.get(name) != wanted:
             hint = "give the file that the page saved"
-            raise InvalidInput(f"{name} is {_short(data.get(name))}, not {wanted!r}", where=str(path), hint=hint)
+            raise InvalidInput(f"{name} is {short(data.get(name))}, not {wanted!r}", where=str(path), hint=hint)
     try:
         rater, task = checked_rater(_text(data, "rater")), checked_task(_text(data, "task"))
         runs = [_known_run(store, run_id) for run_id in _text(data, "run_id").split(",")]
@@ -95,20 +90,20 @@ def read_answers(path: Path, store: Store) -> list[Annotation]:
     answers = data.get("answers")
     if not isinstance(answers, list):
         raise InvalidInput("answers is not a list", where=str(path))
-    found: dict[str, Annotation] = {}
+    found: dict[str, AnswerRow] = {}
     for number, answer in enumerate(answers):
         where = f"{path}: answers[{number}]"
         try:
-            annotation = _answer(answer, items, made_by)
+            row = _answer(answer, items, made_by)
         except InvalidInput as error:
             raise _placed(error, where) from error
-        if annotation.item_id in found:
+        if row.item_id in found:
             raise InvalidInput(f"answers item {answer['item']} a second time", where=where)
-        found[annotation.item_id] = annotation
+        found[row.item_id] = row
     return list(found.values())
 
 
-def _parsed(path: Path) -> Row:
+def _parsed(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > LARGEST:
             raise InvalidInput(f"larger than {LARGEST / 1e6:.0f} MB, so no page saved it", where=str(path))
@@ -127,27 +122,27 @@ def _parsed(path: Path) -> Row:
 def _known_run(store: Store, run_id: str) -> str:
     if not queries.has_run(store, run_id):
         raise InvalidInput(
-            f"the answers are about run {_short(run_id)}, which is not in {store.path}",
+            f"the answers are about run {short(run_id)}, which is not in {store.path}",
             hint="choose the database with --db; localsim runs list shows its runs",
         )
     return run_id
 
 
-def _answer(answer: Any, items: Sequence[Item], made_by: MadeBy) -> Annotation:
+def _answer(answer: Any, items: Sequence[Item], made_by: MadeBy) -> AnswerRow:
     if not isinstance(answer, dict):
         raise InvalidInput("not an object")
     item: Item = find(items, _text(answer, "item"))
     if "value" not in answer:
         raise InvalidInput("has no value")
-    at = _time(answer.get("answered_utc"))
-    seconds = answer.get("seconds")
-    return answered(item, answer["value"], origin="bundle", seconds=seconds, created_utc=at, made_by=made_by)
+    seconds, created = answer.get("seconds"), _time(answer.get("answered_utc"))
+    value = answer["value"]
+    return answered(item, value, origin="bundle", seconds=seconds, created_utc=created, made_by=made_by)
 
 
-def _text(data: Row, name: str) -> str:
+def _text(data: dict[str, Any], name: str) -> str:
     value = data.get(name)
     if not isinstance(value, str):
-        raise InvalidInput(f"{name} is {_short(value)}, not a text")
+        raise InvalidInput(f"{name} is {short(value)}, not a text")
     return value
 
 
@@ -157,14 +152,10 @@ def _time(value: Any) -> datetime:
         at = datetime.fromisoformat(value)
         return at.astimezone(UTC).replace(tzinfo=None) if at.tzinfo else at
     except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidInput(f"answered_utc is {_short(value)}, not a time") from error
+        raise InvalidInput(f"answered_utc is {short(value)}, not a time") from error
 
 
 def _placed(error: LocalsimError, where: str) -> InvalidInput:
     """The same error, with its place in the file first."""
     own = f"{error.where}: " if error.where else ""
     return InvalidInput(f"{own}{error.message}", where=where, hint=error.hint)
-
-
-def _short(value: Any) -> str:
-    return repr(value)[:60]

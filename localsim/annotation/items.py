@@ -9,15 +9,15 @@ from __future__ import annotations
 import json
 import random
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, get_args
 
 from localsim.annotation.selection import Everything, Selection, of_run
 from localsim.conversation.episode import derive_seed
-from localsim.conversation.scenario import Agent, Scenario
+from localsim.conversation.scenario import Agent
 from localsim.errors import InvalidInput
 from localsim.evaluators.choosing.naturalness import QUESTION
 from localsim.evaluators.judge import DIMENSIONS
@@ -27,14 +27,11 @@ from localsim.store.conditions import Condition, condition_of, in_order
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode
 from localsim.store.queries import annotation as queries
+from localsim.store.queries.annotation import Unit
 from localsim.store.records import hash_of
 
 Task = Literal["pairs", "dimensions", "disclosures"]
 TASKS: tuple[Task, ...] = get_args(Task)
-Row = dict[str, Any]
-Unit = tuple[str, int, int, int]
-"""scenario_hash, episode_index, seed, variant: the same in both episodes of a pair."""
-
 EVERY = 7
 """Pairs between two attention items."""
 FEW = 4
@@ -46,24 +43,42 @@ ATTENTION = "attention:"
 
 @dataclass(frozen=True)
 class Talk:
-    """A stored episode, its condition, and the unit that it shares with the same scenario and seed in others."""
+    """A stored episode, and the unit that it shares with the same scenario and seed in other conditions."""
 
     unit: Unit
     episode: StoredEpisode
-    condition: Condition
+
+    @cached_property
+    def condition(self) -> Condition:
+        """Its condition."""
+        return condition_of(vars(self.episode))
 
 
-class _Keyed:
-    """The common part of all items: ids, and a key that reveals nothing."""
+@dataclass(frozen=True)
+class _Item:
+    """What a rater is asked. Its key reveals nothing."""
 
     task: ClassVar[Task]
     item_id: str
     rater: str
+    episode: StoredEpisode
+    """The episode that is shown as 1."""
+    attention: bool = field(default=False, kw_only=True)
+
+    @property
+    def episodes(self) -> tuple[StoredEpisode, ...]:
+        """All that is shown."""
+        return (self.episode,)
+
+    @property
+    def run_id(self) -> str:
+        """The run that the answer is stored with."""
+        return self.episode.run_id
 
     @property
     def sides(self) -> dict[str, str]:
-        """The contents of each side, for storage."""
-        raise NotImplementedError
+        """The ids of the episodes by side, and what else of them is shown, for storage."""
+        return {str(side): episode.episode_id for side, episode in enumerate(self.episodes, start=1)}
 
     @cached_property
     def key(self) -> str:
@@ -72,73 +87,55 @@ class _Keyed:
 
 
 @dataclass(frozen=True)
-class PairItem(_Keyed):
-    """Two episodes of one scenario and seed; `first` is shown as 1. In an attention item one has shuffled words."""
+class PairItem(_Item):
+    """Two episodes of one scenario and seed. In an attention item one has shuffled words.
 
-    item_id: str
-    """The ids of both episodes by mode, grants and id, joined with ~; attention items: attention:EPISODE."""
-    rater: str
-    first: StoredEpisode
+    `item_id`: the ids of both episodes by mode, grants and id, joined with ~; attention items: attention:EPISODE.
+    """
+
+    task: ClassVar[Task] = "pairs"
     second: StoredEpisode
-    attention: bool = False
     expected: int | None = None
     """The intact conversation of an attention item, 1 or 2."""
     ties: bool = False
     """True if the rater may answer 0 (no difference)."""
-    task: ClassVar[Task] = "pairs"
 
     @property
-    def episode(self) -> StoredEpisode:
-        """The episode that is shown as 1."""
-        return self.first
+    def episodes(self) -> tuple[StoredEpisode, ...]:
+        """Both conversations."""
+        return self.episode, self.second
 
     @property
     def run_id(self) -> str:
         """The run of the first episode of `item_id`, whichever side it is shown on."""
         named = self.item_id.partition("~")[0].removeprefix(ATTENTION)
-        return next(each.run_id for each in (self.first, self.second) if each.episode_id == named)
+        return next(each.run_id for each in self.episodes if each.episode_id == named)
 
     @property
     def sides(self) -> dict[str, str]:
         """Episode ids by side; in attention items also the side with shuffled words."""
-        found = {"1": self.first.episode_id, "2": self.second.episode_id}
-        return found if self.expected is None else {**found, "shuffled": str(3 - self.expected)}
+        return super().sides | ({} if self.expected is None else {"shuffled": str(3 - self.expected)})
 
 
 @dataclass(frozen=True)
-class DimensionItem(_Keyed):
-    """An episode and one of its agents, to be judged on the dimensions of `judge.DIMENSIONS`."""
+class DimensionItem(_Item):
+    """An agent of an episode, to be judged on the dimensions of `judge.DIMENSIONS`. `item_id`: EPISODE:AGENT."""
 
-    item_id: str
-    """EPISODE:AGENT."""
-    rater: str
-    episode: StoredEpisode
-    agent: str
-    attention: bool = False
     task: ClassVar[Task] = "dimensions"
+    agent: str
 
     @property
     def sides(self) -> dict[str, str]:
         """Episode id and agent."""
-        return {"1": self.episode.episode_id, "agent": self.agent}
+        return super().sides | {"agent": self.agent}
 
 
 @dataclass(frozen=True)
-class DisclosureItem(_Keyed):
-    """An episode and the private facts whose first disclosure the rater looks for."""
+class DisclosureItem(_Item):
+    """The private facts whose first disclosure in an episode the rater looks for. `item_id`: EPISODE."""
 
-    item_id: str
-    """The episode's id."""
-    rater: str
-    episode: StoredEpisode
-    facts: tuple[PrivateFact, ...]
-    attention: bool = False
     task: ClassVar[Task] = "disclosures"
-
-    @property
-    def sides(self) -> dict[str, str]:
-        """Episode id."""
-        return {"1": self.episode.episode_id}
+    facts: tuple[PrivateFact, ...]
 
 
 Item = PairItem | DimensionItem | DisclosureItem
@@ -151,62 +148,27 @@ _Some = TypeVar("_Some", bound=Item)
 def talks_of(store: Store, run: str | Selection) -> list[Talk]:
     """The completed episodes of a run or selection that have turns, in a fixed order, without scores and leaks."""
     chosen = of_run(run) if isinstance(run, str) else run
-    scenarios: dict[str, Scenario] = {}
-    found = []
-    for run_id in chosen.runs:
-        # Two queries for the whole run: each query opens the database, and a rater's page must not wait for hundreds.
-        episodes, turns = queries.completed_episodes(store, run_id), queries.turns_by_episode(store, run_id)
-        for row in episodes:
-            scenario = scenarios.get(row["scenario_hash"])
-            if scenario is None:
-                scenario = scenarios[row["scenario_hash"]] = Scenario.model_validate_json(row["document_json"])
-            unit = (row["scenario_hash"], row["episode_index"], row["seed"], row["variant"])
-            if chosen.has(condition_of(row)):
-                found.append(Talk(unit, _episode(row, scenario, turns), condition_of(row)))
-    return found
-
-
-def _episode(row: Row, scenario: Scenario, turns: Mapping[str, list[Row]]) -> StoredEpisode:
-    names = ("episode_id", "run_id", "mode", "model", "seed", "status", "stop_reason", "error")
-    given = {name: row[name] for name in names}
-    said = turns.get(row["episode_id"], [])
-    return StoredEpisode(**given, scenario=scenario, turns=said, scores=[], mentions=[], leaks=[])
+    talks = (Talk(*found) for run_id in chosen.runs for found in queries.completed_episodes(store, run_id))
+    return [talk for talk in talks if chosen.has(talk.condition)]
 
 
 def items_of(store: Store, run: str | Selection, task: Task, rater: str, *, ties: bool = False) -> Sequence[Item]:
     """All items of a task for a rater, in the rater's order. Raises InvalidInput if the run or selection has none."""
     chosen = of_run(run) if isinstance(run, str) else run
-    talks = talks_of(store, chosen)
-    found: Sequence[Item]
-    if task == "pairs":
-        found, why = (
-            pairs_from(talks, rater, chosen, ties=ties),
-            "no two modes or conditions completed the same scenario and seed",
-        )
-    elif task == "dimensions":
-        found, why = dimensions_from(talks, rater), "it has no completed episodes"
-    else:
-        found, why = disclosures_from(talks, rater), "no completed episode has private facts"
+    found = items_from(talks_of(store, chosen), task, rater, chosen, ties=ties)
     if not found:
         hint = "localsim run SCENARIO --mode all makes episodes to annotate"
         what = f"run {chosen.key} has" if chosen.conditions is None else "these conditions have"
-        raise InvalidInput(f"{what} nothing to annotate here: {why}", where=task, hint=hint)
+        raise InvalidInput(f"{what} nothing to annotate here: {_NOTHING[task]}", where=task, hint=hint)
     return found
 
 
-def pair_items(store: Store, run: str | Selection, rater: str, *, ties: bool = False) -> list[PairItem]:
-    """The pairs of a run or selection for a rater, with attention items."""
-    return pairs_from(talks_of(store, run), rater, run if isinstance(run, Selection) else None, ties=ties)
-
-
-def dimension_items(store: Store, run: str | Selection, rater: str) -> list[DimensionItem]:
-    """Every agent of every episode of a run or selection; the agents of one episode follow each other."""
-    return dimensions_from(talks_of(store, run), rater)
-
-
-def disclosure_items(store: Store, run: str | Selection, rater: str) -> list[DisclosureItem]:
-    """Every episode of a run or selection whose scenario has private facts."""
-    return disclosures_from(talks_of(store, run), rater)
+_NOTHING: dict[Task, str] = {
+    "pairs": "no two modes or conditions completed the same scenario and seed",
+    "dimensions": "it has no completed episodes",
+    "disclosures": "no completed episode has private facts",
+}
+"""Why there is no item of a task."""
 
 
 def every_item(
@@ -217,10 +179,19 @@ def every_item(
     talks = talks_of(store, chosen)
     if task == "pairs":
         return [*_pairs(talks, rater, chosen, ties=ties), *_attention(talks, rater, ties, len(talks))]
-    return dimensions_from(talks, rater) if task == "dimensions" else disclosures_from(talks, rater)
+    return items_from(talks, task, rater)
 
 
 # ---- from episodes -------------------------------------------------------------------------------------------------
+
+
+def items_from(
+    talks: Sequence[Talk], task: Task, rater: str, chosen: Selection | None = None, *, ties: bool = False
+) -> Sequence[Item]:
+    """All items of a task for a rater, in the rater's order."""
+    if task == "pairs":
+        return pairs_from(talks, rater, chosen, ties=ties)
+    return (dimensions_from if task == "dimensions" else disclosures_from)(talks, rater)
 
 
 def pairs_from(
@@ -229,16 +200,13 @@ def pairs_from(
     """All pairs of conditions of one scenario, index and seed, in the rater's order, with an attention item after every
     seventh pair (and at least one from four pairs on). Without a selection, pairs are those within each run.
     """
-    found = _mixed(_pairs(talks, rater, chosen or Selection(_runs(talks)), ties=ties))
+    runs = tuple(dict.fromkeys(talk.condition.run_id for talk in talks))
+    found = _mixed(_pairs(talks, rater, chosen or Selection(runs), ties=ties))
     checks = _attention(talks, rater, ties, max(len(found) // EVERY, int(len(found) >= FEW)))
     step = EVERY if len(found) >= EVERY else FEW
     for number, check in enumerate(checks, start=1):
         found.insert(number * step + number - 1, check)
     return found
-
-
-def _runs(talks: Sequence[Talk]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(talk.condition.run_id for talk in talks))
 
 
 def _pairs(talks: Sequence[Talk], rater: str, chosen: Selection, *, ties: bool) -> list[PairItem]:
@@ -317,7 +285,7 @@ def disclosures_from(talks: Sequence[Talk], rater: str) -> list[DisclosureItem]:
 # ---- showing -------------------------------------------------------------------------------------------------------
 
 
-def shown(item: Item) -> Row:
+def shown(item: Item) -> dict[str, Any]:
     """The content of an item for pages, bundles and the terminal, fit for JSON.
 
     task, item (its key), question, setting, people (name, background, goal; secret if it is judged), talks (one list of
@@ -325,13 +293,12 @@ def shown(item: Item) -> Row:
     """
     scenario = item.episode.scenario
     secrets = item.task == "dimensions"
-    talks = [item.first, item.second] if isinstance(item, PairItem) else [item.episode]
-    found: Row = {
+    found: dict[str, Any] = {
         "task": item.task,
         "item": item.key,
         "setting": scenario.setting,
         "people": [_person(agent, secrets) for agent in scenario.agents],
-        "talks": [_lines(episode) for episode in talks],
+        "talks": [_lines(episode) for episode in item.episodes],
     }
     if isinstance(item, PairItem):
         return {**found, "question": QUESTION, "ties": item.ties}
@@ -345,16 +312,16 @@ def shown(item: Item) -> Row:
     return {**found, "question": "In which turn is each private fact first given away, if at all?", "facts": facts}
 
 
-def _person(agent: Agent, secrets: bool) -> Row:
+def _person(agent: Agent, secrets: bool) -> dict[str, Any]:
     profile = agent.profile.model_dump(exclude_none=True)
     background = [{"label": field.replace("_", " "), "text": str(value)} for field, value in profile.items()]
-    found: Row = {"name": agent.name, "background": background, "goal": agent.goal}
+    found: dict[str, Any] = {"name": agent.name, "background": background, "goal": agent.goal}
     if secrets and agent.secret:
         found["secret"] = agent.secret
     return found
 
 
-def _lines(episode: StoredEpisode) -> list[Row]:
+def _lines(episode: StoredEpisode) -> list[dict[str, Any]]:
     shown = [(row["text"], turn) for row, turn in zip(episode.turns, episode.transcript.turns, strict=True)]
     return [{"turn": turn.index, "speaker": turn.who, "text": text, "action": turn.doing} for text, turn in shown]
 

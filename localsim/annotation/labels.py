@@ -14,10 +14,8 @@ from localsim.leakage.pairs import PrivateFact, pairs_of
 from localsim.leakage.track import Turns
 from localsim.store.database import Store
 
-Row = dict[str, Any]
 
-
-def labels(store: Store, run_id: str) -> list[Row]:
+def labels(store: Store, run_id: str) -> list[dict[str, Any]]:
     """Rows {fact, owner, speaker, context, utterance, label, labelled_by} of the facts with a majority of raters.
 
     Raters mark the first turn that discloses a fact. So that turn is `disclosed`, and the turns before it are `none`.
@@ -33,7 +31,7 @@ def labels(store: Store, run_id: str) -> list[Row]:
     return found
 
 
-def conversations(store: Store, run_id: str) -> list[Row]:
+def conversations(store: Store, run_id: str) -> list[dict[str, Any]]:
     """Rows {id, facts, turns, disclosures, labelled_by}: each marked conversation, with the facts that have a majority.
 
     A fact on which the raters do not agree is left out.
@@ -56,12 +54,12 @@ def conversations(store: Store, run_id: str) -> list[Row]:
 
 def _marked(store: Store, run_id: str) -> Iterator[tuple[str, Turns, dict[PrivateFact, int | None], str]]:
     """Yield the marked conversations: id, turns, the first turn (or None) of each fact with a majority, raters."""
-    marks = [row for row in stored_rows(store, run_id) if row["task"] == "disclosures"]
+    marks = [row for row in stored_rows(store, run_id) if row.task == "disclosures"]
     votes = votes_of(marks)
     for talk in talks_of(store, run_id):
         episode = talk.episode
         turns = tuple((turn["speaker"], turn["text"]) for turn in episode.turns)
-        by = raters_text(kinds_of([row for row in marks if row["item_id"] == episode.episode_id]))
+        by = raters_text(kinds_of([row for row in marks if row.item_id == episode.episode_id]))
         firsts: dict[PrivateFact, int | None] = {}
         for fact in private_facts(episode.scenario):
             clear, first = majority(votes.get((episode.episode_id, fact.id), ()))

@@ -10,17 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from localsim.annotation import measures
-from localsim.annotation.agreement import NOT_DISCLOSED, agreed_turns, turns_by_judge
+from localsim.annotation.agreement import NOT_DISCLOSED, Key, Turn, agreed_turns, detected, turns_by_judge
 from localsim.annotation.records import rows as stored_rows
 from localsim.store.conditions import Condition, condition_of, in_order, names_of
 from localsim.store.database import Store
 from localsim.store.queries import annotation as queries
-
-Row = dict[str, Any]
-Key = tuple[str, str]
-"""Episode id and fact id."""
-Turn = int | str
-"""First turn, or `NOT_DISCLOSED`."""
+from localsim.store.queries.annotation import LeakVerdict
 
 LOW_KAPPA = 0.2
 """Kappa below which a judge agrees hardly more than chance."""
@@ -28,7 +23,7 @@ OFTEN = 0.1
 """Share of missing replies, or of contradicted checks, from which on a judge is warned of."""
 
 
-def leak_judges(store: Store, runs: Sequence[str]) -> list[Row]:
+def leak_judges(store: Store, runs: Sequence[str]) -> list[dict[str, Any]]:
     """A row for each judge of leaks in some runs, fit for JSON.
 
     Keys: judge, questions, missing_replies, facts, missing_facts, checks, contradictions; conditions (a row for each:
@@ -39,53 +34,43 @@ def leak_judges(store: Store, runs: Sequence[str]) -> list[Row]:
     verdicts = queries.leak_verdicts(store, runs)
     if not verdicts:
         return []
-    detected = _detected(store, runs, {(row["episode_id"], row["fact_id"]) for row in verdicts})
-    raters = agreed_turns([row for row in stored_rows(store, runs) if row["task"] == "disclosures"])
-    checks = {row["judge"]: row for row in queries.leak_checks(store, runs)}
+    said = detected(store, runs, {(row.episode_id, row.fact_id) for row in verdicts})
+    raters = agreed_turns([row for row in stored_rows(store, runs) if row.task == "disclosures"])
+    checked = queries.leak_checks(store, runs)
     found = []
     for judge, turns in turns_by_judge(verdicts).items():
-        own = [row for row in verdicts if row["judge"] == judge]
-        row: Row = {
+        own = [row for row in verdicts if row.judge == judge]
+        checks, contradictions = checked.get(judge, (0, 0))
+        decided = {key: said[key] for key, turn in turns.items() if turn is not None and key in said}
+        row = {
             "judge": judge,
-            "questions": sum(row["questions"] for row in own),
-            "missing_replies": sum(row["missing"] for row in own),
+            "questions": sum(row.questions for row in own),
+            "missing_replies": sum(row.missing for row in own),
             "facts": len(own),
             "missing_facts": sum(turn is None for turn in turns.values()),
-            "checks": checks[judge]["checks"] if judge in checks else 0,
-            "contradictions": checks[judge]["contradictions"] if judge in checks else 0,
-            "conditions": _conditions(own, turns, detected),
-            "detector": _against(detected, turns),
+            "checks": checks,
+            "contradictions": contradictions,
+            "conditions": _conditions(own, turns, said),
+            "detector": _against(said, turns),
             "raters": _against(raters, turns),
-            "detector_kappa": None,
+            "detector_kappa": measures.first_turns(raters, decided, NOT_DISCLOSED)["kappa"],
         }
-        if row["raters"]:
-            shared = {key: detected[key] for key, turn in turns.items() if turn is not None and key in detected}
-            row["detector_kappa"] = measures.first_turns(raters, shared, NOT_DISCLOSED)["kappa"]
         found.append({**row, "warning": _warning(row)})
     return found
 
 
-def _detected(store: Store, runs: Sequence[str], facts: set[Key]) -> dict[Key, Turn]:
-    """The detector's first turns of facts, in the episodes that it has scored."""
-    scored = {episode for run_id in runs for episode in queries.episodes_with_leak_scores(store, run_id)}
-    first = {
-        (row["episode_id"], row["fact_id"]): row["turn"]
-        for run_id in runs
-        for row in queries.first_disclosures(store, run_id)
-    }
-    return {key: first.get(key, NOT_DISCLOSED) for key in facts if key[0] in scored}
-
-
-def _against(truth: Mapping[Key, Turn], turns: Mapping[Key, Turn | None]) -> Row | None:
+def _against(truth: Mapping[Key, Turn], turns: Mapping[Key, Turn | None]) -> dict[str, Any] | None:
     found = measures.first_turns(truth, turns, NOT_DISCLOSED)
     return found if found["n"] else None
 
 
-def _conditions(rows: Sequence[Row], turns: Mapping[Key, Turn | None], detected: Mapping[Key, Turn]) -> list[Row]:
+def _conditions(
+    rows: Sequence[LeakVerdict], turns: Mapping[Key, Turn | None], said: Mapping[Key, Turn]
+) -> list[dict[str, Any]]:
     """The numbers of disclosed facts by condition; facts without a verdict count in none of them."""
     by_condition: dict[Condition, list[Key]] = defaultdict(list)
     for row in rows:
-        by_condition[condition_of(row)].append((row["episode_id"], row["fact_id"]))
+        by_condition[condition_of(vars(row))].append((row.episode_id, row.fact_id))
     names = names_of(sorted(by_condition, key=lambda each: (each.run_id, in_order(each))))
     found = []
     for condition, name in names.items():
@@ -94,12 +79,12 @@ def _conditions(rows: Sequence[Row], turns: Mapping[Key, Turn | None], detected:
             "condition": name,
             "facts": len(judged),
             "disclosed": sum(turns[key] != NOT_DISCLOSED for key in judged),
-            "detector": sum(detected.get(key, NOT_DISCLOSED) != NOT_DISCLOSED for key in judged),
+            "detector": sum(said.get(key, NOT_DISCLOSED) != NOT_DISCLOSED for key in judged),
         })  # fmt: skip
     return found
 
 
-def _warning(row: Row) -> str | None:
+def _warning(row: Mapping[str, Any]) -> str | None:
     """The reasons not to trust a judge; None if there are none."""
     reasons = []
     if row["missing_replies"] > OFTEN * row["questions"]:
@@ -116,12 +101,12 @@ def _warning(row: Row) -> str | None:
     return "; ".join(reasons) or None
 
 
-def sentences(rows: Sequence[Row]) -> list[str]:
+def sentences(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """The rows of `leak_judges` in sentences, one for each judge."""
     return [sentence(row) for row in rows]
 
 
-def sentence(row: Row) -> str:
+def sentence(row: Mapping[str, Any]) -> str:
     """A row of `leak_judges` in words: rates beside the detector's, agreement, missing replies, contradictions."""
     rates = ", ".join(
         f"{each['condition']} {each['disclosed']} of {each['facts']} facts disclosed (detector {each['detector']})"
@@ -138,7 +123,7 @@ def sentence(row: Row) -> str:
     return ". ".join([*parts, *([f"Warning: {row['warning']}"] if row["warning"] else [])]) + "."
 
 
-def _agreement(name: str, found: Row) -> str:
+def _agreement(name: str, found: Mapping[str, Any]) -> str:
     kappa = "-" if found["kappa"] is None else f"{found['kappa']:.2f}"
     same = "-" if found["first_turn"] is None else f"{found['first_turn']:.0%}"
     return (

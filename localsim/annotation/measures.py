@@ -8,14 +8,13 @@ from typing import Any, Literal
 
 from localsim.stats import paired, share
 
-Row = dict[str, Any]
 Level = Literal["nominal", "interval"]
 
 REGULARISATION = 0.01
 """Weight of the squared strengths (L2) in Bradley–Terry's model, so that a mode that always wins stays finite."""
 
 
-def alpha(units: Sequence[Sequence[Hashable]], level: Level) -> Row:
+def alpha(units: Sequence[Sequence[Hashable]], level: Level) -> dict[str, Any]:
     """Krippendorff's alpha over the units that two or more raters judged: 1 minus the ratio of the disagreement within
     units to that between any two judgements (K. Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011).
 
@@ -26,7 +25,7 @@ def alpha(units: Sequence[Sequence[Hashable]], level: Level) -> Row:
     paired = [Counter(unit) for unit in units if len(unit) >= 2]
     every = sum(paired, Counter())
     count = every.total()
-    found: Row = {"alpha": None, "items": len(paired), "judgements": count}
+    found: dict[str, Any] = {"alpha": None, "items": len(paired), "judgements": count}
     if len(every) < 2:
         return found
     within = sum(_difference(unit, level) / (unit.total() - 1) for unit in paired)
@@ -42,7 +41,7 @@ def _difference(counts: Counter[Any], level: Level) -> float:
     )
 
 
-def preference(groups: Mapping[str, Sequence[float]]) -> Row:
+def preference(groups: Mapping[str, Sequence[float]]) -> dict[str, Any]:
     """The share of decisions for the first of two with its 95% interval, and p of a sign-flip test against one half;
     None without decisions, no interval and p with one scenario.
 
@@ -57,7 +56,7 @@ def preference(groups: Mapping[str, Sequence[float]]) -> Row:
     return {"scenarios": found.scenarios, "first_chosen": chosen, "low": ends[0], "high": ends[1], "p": found.p}
 
 
-def strengths(names: Sequence[str], decisions: Sequence[tuple[str, str]]) -> Row:
+def strengths(names: Sequence[str], decisions: Sequence[tuple[str, str]]) -> dict[str, Any]:
     """Bradley–Terry strengths from (chosen, other) decisions: log odds, with mean 0 over the names that were compared.
 
     Fitted by maximum likelihood with a small L2 regularisation (REGULARISATION). Returns n (decisions) and by_mode,
@@ -88,7 +87,7 @@ TURN_UNKNOWN = "unknown"
 """The first turn of a fact that comes out in a turn that is not known."""
 
 
-def first_turns(truth: Mapping[Any, int | str], said: Mapping[Any, int | str | None], none: str) -> Row:
+def first_turns(truth: Mapping[Any, int | str], said: Mapping[Any, int | str | None], none: str) -> dict[str, Any]:
     """The agreement of two sources on the first turns of facts; both are turns by fact, `none` if it never comes out.
 
     n: the facts of both, without those that `said` misses (None); kappa: Cohen's, of disclosed or not; first_turn: the
@@ -102,9 +101,9 @@ def first_turns(truth: Mapping[Any, int | str], said: Mapping[Any, int | str | N
     return {**found, "first_turn": same.value, "low": same.low, "high": same.high}
 
 
-def correlation(pairs: Sequence[tuple[float, float]]) -> Row:
+def correlation(pairs: Sequence[tuple[float, float]]) -> dict[str, Any]:
     """Spearman's rank correlation with its two-sided p; None for fewer than three pairs or a constant side."""
-    found: Row = {"rho": None, "p": None, "n": len(pairs)}
+    found: dict[str, Any] = {"rho": None, "p": None, "n": len(pairs)}
     if len(pairs) < 3 or any(len({pair[side] for pair in pairs}) < 2 for side in (0, 1)):
         return found
     from scipy.stats import spearmanr
@@ -121,7 +120,7 @@ def majority(votes: Sequence[Hashable]) -> tuple[bool, Any]:
     return (True, value) if 2 * count > len(votes) else (False, None)
 
 
-def overlap(truth: set[Any], said: set[Any]) -> Row:
+def overlap(truth: set[Any], said: set[Any]) -> dict[str, Any]:
     """Precision, recall and F1 of the set `said` against the set `truth`, with all counts; None for an empty base."""
     right, total = len(truth & said), len(truth) + len(said)
     return {
@@ -134,6 +133,6 @@ def overlap(truth: set[Any], said: set[Any]) -> Row:
     }
 
 
-def mean_by(values: Mapping[str, Sequence[float]]) -> Row:
+def mean_by(values: Mapping[str, Sequence[float]]) -> dict[str, Any]:
     """The mean and n of each name that has values."""
     return {name: {"mean": sum(found) / len(found), "n": len(found)} for name, found in values.items() if found}

@@ -9,7 +9,6 @@ import json
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
@@ -18,6 +17,7 @@ from localsim.errors import InvalidInput
 from localsim.evaluators.judge import DIMENSIONS
 from localsim.store.database import Store
 from localsim.store.queries import annotation as queries
+from localsim.store.queries.annotation import Answer
 from localsim.store.records import AnswerRow
 from localsim.store.writer import Writers
 
@@ -25,57 +25,10 @@ Origin = Literal["browser", "terminal", "bundle"]
 MadeBy = Literal["person", "language model"]
 MADE_BY: tuple[MadeBy, ...] = get_args(MadeBy)
 """The kinds of raters. Without a statement a rater is a person."""
-Row = dict[str, Any]
 
 PATIENCE_S = 60.0
 """Seconds that an answer waits while a run or another program holds the database."""
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
-
-
-def now() -> datetime:
-    """The time in UTC, without a time zone, as it is stored."""
-    return datetime.now(UTC).replace(tzinfo=None)
-
-
-@dataclass(frozen=True)
-class Annotation:
-    """An answer of one rater to one item."""
-
-    task: Task
-    item_id: str
-    rater: str
-    run_id: str
-    value: Any
-    """pairs: 1, 2 or 0; dimensions: {dimension: score or None}; disclosures: {fact id: turn or None}."""
-    shown: Mapping[str, str]
-    """`sides` of the item."""
-    attention: bool
-    origin: Origin
-    seconds: float | None = None
-    """Seconds that the rater spent on the item."""
-    made_by: MadeBy = "person"
-    created_utc: datetime = field(default_factory=now)
-    """UTC, without a time zone."""
-
-    def row(self) -> AnswerRow:
-        """The row of the database that holds this answer."""
-        return AnswerRow(
-            task=self.task,
-            item_id=self.item_id,
-            rater=self.rater,
-            run_id=self.run_id,
-            value_json=_json(self.value),
-            shown_json=_json(dict(self.shown)),
-            attention=self.attention,
-            origin=self.origin,
-            seconds=self.seconds,
-            created_utc=self.created_utc,
-            made_by=self.made_by,
-        )
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
 # ---- checks --------------------------------------------------------------------------------------------------------
@@ -111,21 +64,19 @@ def checked_kind(name: Any) -> MadeBy:
             return kind
     if name is None:
         return "person"
-    raise InvalidInput(f"no kind of rater {_short(name)}", where="made_by", hint=f"the kinds are {', '.join(MADE_BY)}")
+    raise InvalidInput(f"no kind of rater {short(name)}", where="made_by", hint=f"the kinds are {', '.join(MADE_BY)}")
 
 
-def validated(task: Task, item: Item, value: Any) -> Any:
+def validated(item: Item, value: Any) -> Any:
     """Return `value` if it answers the item. Raises InvalidInput with the first problem.
 
     pairs: 1, 2, or 0 if ties are allowed. dimensions: an object with an integer in range or None (cannot say) for each
     dimension. disclosures: an object with the index of a turn or None (not disclosed) for each fact's id.
     """
-    if task != item.task:
-        raise InvalidInput(f"an answer for {task} to an item of {item.task}", where=item.key)
     if isinstance(item, PairItem):
         allowed = (1, 2, 0) if item.ties else (1, 2)
         if not _is_whole(value) or value not in allowed:
-            raise InvalidInput(f"{_short(value)} is not {_listed(allowed)}", where="answer")
+            raise InvalidInput(f"{short(value)} is not {' or '.join(map(str, allowed))}", where="answer")
         return value
     if isinstance(item, DimensionItem):
         ranges = {name: range(low, high + 1) for name, (low, high, _) in DIMENSIONS.items()}
@@ -137,16 +88,16 @@ def validated(task: Task, item: Item, value: Any) -> Any:
 def _marks(value: Any, ranges: Mapping[str, range], what: str) -> dict[str, int | None]:
     """Return an object that has a whole number in range, or None, for each name. Raises InvalidInput."""
     if not isinstance(value, dict):
-        raise InvalidInput(f"{_short(value)} is not an object with a mark for each {what}", where="answer")
+        raise InvalidInput(f"{short(value)} is not an object with a mark for each {what}", where="answer")
     if missing := [name for name in ranges if name not in value]:
         raise InvalidInput(f"no mark for {what} {', '.join(missing)}", where="answer")
     if unknown := [name for name in value if name not in ranges]:
-        raise InvalidInput(f"no {what} is called {', '.join(map(_short, unknown))}", where="answer")
+        raise InvalidInput(f"no {what} is called {', '.join(map(short, unknown))}", where="answer")
     for name, marks in ranges.items():
         mark = value[name]
         if mark is not None and (not _is_whole(mark) or mark not in marks):
             limits = f"{marks.start} to {marks.stop - 1}"
-            raise InvalidInput(f"{what} {name}: {_short(mark)} is neither null nor {limits}", where="answer")
+            raise InvalidInput(f"{what} {name}: {short(mark)} is neither null nor {limits}", where="answer")
     return {name: value[name] for name in ranges}
 
 
@@ -154,11 +105,8 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _listed(values: Sequence[int]) -> str:
-    return " or ".join(map(str, values))
-
-
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """Return the beginning of a value, for an error."""
     return repr(value)[:60]
 
 
@@ -167,7 +115,7 @@ def checked_seconds(value: Any) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-        raise InvalidInput(f"{_short(value)} is not a time in seconds", where="seconds")
+        raise InvalidInput(f"{short(value)} is not a time in seconds", where="seconds")
     return float(value)
 
 
@@ -179,32 +127,36 @@ def answered(
     seconds: Any = None,
     created_utc: datetime | None = None,
     made_by: MadeBy = "person",
-) -> Annotation:
-    """Make the annotation of an answer to an item. Raises InvalidInput for a wrong value, rater or time."""
-    return Annotation(
+) -> AnswerRow:
+    """Make the row of an answer to an item. Raises InvalidInput for a wrong value, rater or time."""
+    return AnswerRow(
         task=item.task,
         item_id=item.item_id,
         rater=checked_rater(item.rater),
-        run_id=item.run_id if isinstance(item, PairItem) else item.episode.run_id,
-        value=validated(item.task, item, value),
-        shown=item.sides,
+        run_id=item.run_id,
+        value_json=_json(validated(item, value)),
+        shown_json=_json(item.sides),
         attention=item.attention,
-        origin=origin,
         seconds=checked_seconds(seconds),
-        created_utc=created_utc or now(),
+        created_utc=created_utc or datetime.now(UTC).replace(tzinfo=None),
+        origin=origin,
         made_by=made_by,
     )
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
 # ---- storing -------------------------------------------------------------------------------------------------------
 
 
-def save(store: Store, annotation: Annotation) -> None:
+def save(store: Store, answer: AnswerRow) -> None:
     """Store an answer; it replaces an earlier one to the same item by the same rater. Safe from many threads.
 
     Waits up to PATIENCE_S seconds while another program holds the database. Raises DatabaseError after that.
     """
-    _writers.write(store, annotation.row())
+    _writers.write(store, answer)
 
 
 def _store(store: Store, answers: Sequence[AnswerRow]) -> None:
@@ -214,13 +166,12 @@ def _store(store: Store, answers: Sequence[AnswerRow]) -> None:
 _writers: Writers[AnswerRow] = Writers(_store)
 
 
-def save_all(store: Store, annotations: Sequence[Annotation]) -> None:
+def save_all(store: Store, answers: Sequence[AnswerRow]) -> None:
     """Store answers that were given elsewhere, all or none; a stored answer that was given later stays.
 
     Raises as `save` does.
     """
-    ordered = sorted(annotations, key=lambda annotation: annotation.created_utc)
-    queries.store_answers(store, [annotation.row() for annotation in ordered], PATIENCE_S, keep_later=True)
+    queries.store_answers(store, sorted(answers, key=lambda each: each.created_utc), PATIENCE_S, keep_later=True)
 
 
 def undo(
@@ -248,14 +199,9 @@ def value_of(store: Store, item: Item) -> Any:
     return None if value is None else json.loads(value)
 
 
-def rows(store: Store, runs: str | Sequence[str]) -> list[Row]:
-    """All answers of raters about conversations of some runs: the columns of `queries.answers_of_runs`, with `value`
-    and `shown` read from their JSON.
+def rows(store: Store, runs: str | Sequence[str]) -> list[Answer]:
+    """All answers of raters about conversations of some runs by task, item and rater.
 
-    Ordered by task, item and rater. Bets of players are no answers of raters.
+    Bets of players are no answers of raters.
     """
-    answers = [row for row in queries.answers_of_runs(store, _several(runs)) if row["task"] in TASKS]
-    for row in answers:
-        row["value"] = json.loads(row.pop("value_json"))
-        row["shown"] = json.loads(row.pop("shown_json"))
-    return answers
+    return [row for row in queries.answers_of_runs(store, _several(runs)) if row.task in TASKS]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from localsim.annotation.items import TASKS, Item, PairItem, Task, every_item, items_of, next_item, progress, shown
+from localsim.annotation.records import MadeBy, answered, checked_rater, done, save, save_all, undo, validated
 from localsim.annotation.selection import selected
 from localsim.cli import completion
 from localsim.cli.common import (
@@ -28,8 +29,6 @@ from localsim.cli.common import (
 )
 from localsim.errors import InvalidInput
 
-Row = dict[str, Any]
-
 _rater = click.option(
     "--rater", required=True, help="Pseudonym of the rater: letters, digits, _ and -; not a real name."
 )
@@ -40,7 +39,7 @@ _task = click.option(
     show_default=True,
     help="Question to answer about the conversations.",
 )
-_KINDS = {"person": "person", "model": "language model"}
+_KINDS: dict[str, MadeBy] = {"person": "person", "model": "language model"}
 _kind = click.option(
     "--rater-kind",
     "kind",
@@ -107,10 +106,7 @@ def terminal(conditions: tuple[str, ...], rater: str, kind: str, task: Task, tie
     localsim annotate terminal @last --rater rater_01
     localsim annotate terminal @last --rater rater_01 --task disclosures
     """
-    from localsim.annotation.records import answered, checked_kind, checked_rater, done, save, undo
-
     checked_rater(rater)
-    made_by = checked_kind(_KINDS[kind])
     store = store_of(db)
     with Reassurance("choosing the items"):
         chosen = selected(store, conditions)
@@ -130,7 +126,7 @@ def terminal(conditions: tuple[str, ...], rater: str, kind: str, task: Task, tie
         try:
             value = _asked(item)
             seconds = round(time.monotonic() - started, 1)
-            save(store, answered(item, value, origin="terminal", seconds=seconds, made_by=made_by))
+            save(store, answered(item, value, origin="terminal", seconds=seconds, made_by=_KINDS[kind]))
         except _Undo:
             back = undo(store, task, chosen.runs, rater, mine)
             click.echo("Your last answer is undone." if back else "There is nothing to undo.")
@@ -147,7 +143,7 @@ class _Quit(Exception):
     """The rater stops."""
 
 
-def _show(seen: Row) -> None:
+def _show(seen: Mapping[str, Any]) -> None:
     """Print the situation and the conversations of an item."""
     names = [person["name"] for person in seen["people"]]
     click.echo(f"Setting: {clean(seen['setting'])}")
@@ -170,28 +166,22 @@ def _show(seen: Row) -> None:
 
 def _asked(item: Item) -> Any:
     """Ask for the answer to an item. Raises _Undo, _Quit, and EOFError at the end of the input."""
-    from localsim.annotation.records import validated
-
     seen = shown(item)
     if isinstance(item, PairItem):
         prompt = "1, 2 or 0 (no difference)" if item.ties else "1 or 2"
-        return _until(f"{prompt}; u undo, q quit: ", lambda text: validated(item.task, item, _whole(text)))
+        return _until(f"{prompt}; u undo, q quit: ", lambda text: validated(item, _whole(text)))
     if item.task == "dimensions":
-        return {
-            one["id"]: _until(
-                f"{clean(one['question'])} [{one['low']} to {one['high']}, - cannot say; u undo, q quit]: ",
-                _within(range(one["low"], one["high"] + 1)),
-            )
+        asked = [
+            (one["id"], f"{one['question']} [{one['low']} to {one['high']}, - cannot say", one["low"], one["high"])
             for one in seen["dimensions"]
-        }
-    turns = range(len(seen["talks"][0]))
-    return {
-        fact["id"]: _until(
-            clean(f"{fact['owner']}'s: {fact['text']} [turn 0 to {turns.stop - 1}, - never; u undo, q quit]: "),
-            _within(turns),
-        )
-        for fact in seen["facts"]
-    }
+        ]
+    else:
+        last = len(seen["talks"][0]) - 1
+        asked = [
+            (fact["id"], f"{fact['owner']}'s: {fact['text']} [turn 0 to {last}, - never", 0, last)
+            for fact in seen["facts"]
+        ]
+    return {name: _until(clean(f"{text}; u undo, q quit]: "), _within(low, high)) for name, text, low, high in asked}
 
 
 def _until(prompt: str, read: Callable[[str], Any]) -> Any:
@@ -215,13 +205,12 @@ def _whole(text: str) -> int:
         raise InvalidInput(f"{text[:40]!r} is not a whole number") from error
 
 
-def _within(marks: range) -> Callable[[str], int | None]:
+def _within(low: int, high: int) -> Callable[[str], int | None]:
     def read(text: str) -> int | None:
-        if text == "-":
-            return None
-        if _whole(text) not in marks:
-            raise InvalidInput(f"{text} is not between {marks.start} and {marks.stop - 1}")
-        return _whole(text)
+        mark = None if text == "-" else _whole(text)
+        if mark is not None and not low <= mark <= high:
+            raise InvalidInput(f"{text} is not between {low} and {high}")
+        return mark
 
     return read
 
@@ -239,8 +228,6 @@ def undo_(conditions: tuple[str, ...], rater: str, task: Task, db: str | None, a
     localsim annotate undo @last --rater rater_01
     localsim annotate undo @last --rater rater_01 --task dimensions
     """
-    from localsim.annotation.records import checked_rater, undo
-
     store = store_of(db)
     with Reassurance("reading the items", quiet=as_json):
         chosen = selected(store, conditions)
@@ -285,14 +272,13 @@ def bundle(
     """
     from localsim.annotation.bundle import TITLES
     from localsim.annotation.bundle import bundle as make_bundle
-    from localsim.annotation.records import checked_kind, checked_rater
 
     checked_rater(rater)
     store = store_of(db)
     with Reassurance("choosing the items", quiet=as_json):
         chosen = selected(store, conditions)
         items = items_of(store, chosen, task, rater, ties=ties)
-        _write(Path(output), make_bundle(items, task, rater, title or TITLES[task], checked_kind(_KINDS[kind])))
+        _write(Path(output), make_bundle(items, task, rater, title or TITLES[task], _KINDS[kind]))
     if as_json:
         named = ", ".join(chosen.runs)
         print_json({"run_id": named, "task": task, "rater": rater, "items": len(items), "output": output})
@@ -315,22 +301,15 @@ def import_(files: Sequence[Path], db: str | None, as_json: bool) -> None:
     localsim annotate import answers/*.json
     """
     from localsim.annotation.bundle import read_answers
-    from localsim.annotation.records import save_all
 
     store = store_of(db)
     with Reassurance("reading the answers", quiet=as_json):
         answers = [(str(file), read_answers(file, store)) for file in files]
-        save_all(store, [annotation for _, annotations in answers for annotation in annotations])
-    summary = [
-        {
-            "file": file,
-            "answers": len(annotations),
-            "run_id": annotations[0].run_id if annotations else None,
-            "task": annotations[0].task if annotations else None,
-            "rater": annotations[0].rater if annotations else None,
-        }
-        for file, annotations in answers
-    ]
+        save_all(store, [answer for _, given in answers for answer in given])
+    summary = []
+    for file, given in answers:
+        about = {name: getattr(given[0], name) if given else None for name in ("run_id", "task", "rater")}
+        summary.append({"file": file, "answers": len(given), **about})
     if as_json:
         print_json(summary)
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -114,43 +114,32 @@ def report(
 
 
 def _print(data: Report) -> None:
-    from localsim.annotation import leak_judges
     from localsim.reports import sections
-    from localsim.reports.measures import INTERVALS
-    from localsim.reports.validity import correction, head, instruments
+    from localsim.reports.validity import head
 
     run = data.run
     click.secho(f"run {run['run_id']} ({run['status']}, seed {run['seed']}, {run['repro']})", bold=True)
-    for line in (*head.answer(data), *(f"! {text}" for text in head.notes(data)["general"])):
+    for line in (*head.answer(data), *(f"! {text}" for text in head.notes(data).general)):
         click.secho(clean(line), fg="yellow" if line.startswith("!") else None)
-    for part in (sections.heads(data), sections.asked(data), sections.measures(data, published=False)):
-        _print_sections(part)
-    click.echo(f"\n{INTERVALS}" if data.comparison else "")
-    told = [*instruments.sentences(data.instruments, short=True), *data.leak_sources]
-    told += [*leak_judges.sentences(data.leak_judges), *correction.sentences(data.corrections, run["run_id"])]
-    for line in told:
-        click.echo(clean(line))
-    _print_sections(sections.variants(data))
-    _print_sections(sections.opinions(data))
-    for line in head.notes(data)["beside"]:
-        click.echo(clean(line))
-    if data.aloud:
-        click.secho("\nTo read aloud", bold=True)
-        click.echo(textwrap.fill(data.aloud.paragraph, min(110, shutil.get_terminal_size().columns)))
+    for section in sections.for_terminal(data):
+        _print_section(section)
 
 
-def _print_sections(sections: Iterable[Section]) -> None:
-    for section in sections:
-        click.secho(f"\n{clean(section.title)}", bold=True)
-        for number, table in enumerate(section.tables):
-            click.echo(nl=number > 0)
-            print_table(table.heads, table.rows)
-            for line in table.notes:
-                click.echo(clean(line))
-        for line in section.lines:
+def _print_section(section: Section) -> None:
+    click.echo()
+    if section.title:
+        click.secho(clean(section.title), bold=True)
+    for number, table in enumerate(section.tables):
+        click.echo(nl=number > 0)
+        print_table(list(map(str, table.heads)), [list(map(str, row)) for row in table.rows])
+        for line in table.notes:
             click.echo(clean(line))
-        for line in section.warnings:
-            click.secho(f"! {clean(line)}", fg="yellow")
+    for line in section.lines:
+        click.echo(clean(line))
+    if section.paragraph:
+        click.echo(textwrap.fill(clean(section.paragraph), min(110, shutil.get_terminal_size().columns)))
+    for line in section.warnings:
+        click.secho(f"! {clean(line)}", fg="yellow")
 
 
 @click.command()

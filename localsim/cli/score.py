@@ -143,6 +143,7 @@ def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, as_j
     found = _found(store, runs, used, pairs)
     if as_json:
         named = {"run_id": runs[0], **({"runs": runs} if runs[1:] else {}), "episodes_scored": counts[EVALUATOR]}
+        found["thresholds"] = [{"run_id": each, **vars(row)} for each in runs for row in used[each]]
         print_json({**named, **found, "scored": counts})
         return
     _print_scored(found, private=any(with_secrets(store, each) for each in runs))
@@ -153,7 +154,7 @@ def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, as_j
 
 
 def _found(
-    store: Store, runs: Sequence[str], used: Mapping[str, Sequence[Mapping[str, Any]]], pairs: Sequence[Any] | None
+    store: Store, runs: Sequence[str], used: Mapping[str, Sequence[Any]], pairs: Sequence[Any] | None
 ) -> dict[str, Any]:
     """Return what is stored about the runs: leaks with their thresholds, and what judges said."""
     from localsim.annotation.leak_judges import leak_judges
@@ -163,12 +164,12 @@ def _found(
     from localsim.store.conditions import condition_of, names_of
     from localsim.store.queries.scoring import leaks_by_condition
 
-    leak_counts = [row for each in runs for row in leaks_by_condition(store, each)]
+    leak_counts = [vars(row) for each in runs for row in leaks_by_condition(store, each)]
     names = names_of(map(condition_of, leak_counts))
     leak_counts = [{"condition": names[condition_of(row)], **row} for row in leak_counts]
     return {
         "leaks": leak_counts,
-        "thresholds": [{"run_id": each, **row} for each in runs for row in used[each]],
+        "thresholds": [row for each in runs for row in used[each]],
         "leak_judges": leak_judges(store, runs),
         "judges": [judge for each in runs for judge in reliability(store, each)],
         "rubrics": [row for each in runs for row in rubric_rows(store, each)],
@@ -234,15 +235,14 @@ def _print_scored(found: dict[str, Any], *, private: bool) -> None:
     for line in leak_judges.sentences(found["leak_judges"]):
         click.echo(clean(line))
     for judge in found["judges"]:
-        remark = judge["warning"] or f"AUROC {judge['goal_auroc']:.2f}"
-        click.echo(f"judge {judge['judge']}, {counted(judge['n'])}: {remark}")
+        click.echo(f"judge {judge.judge}, {counted(judge.n)}: {judge.warning or f'AUROC {judge.goal_auroc:.2f}'}")
     if found["rubrics"]:
         print_table(*rubric_table(found["rubrics"]))
     for rate in found["naturalness"]:
         click.echo(sentence(rate))
     for table in choice_tables(found["choices"]):
         click.secho(clean(table.title), bold=True)
-        print_table(table.heads, table.rows)
+        print_table(list(map(str, table.heads)), table.rows)
         click.echo(clean("\n".join(table.notes)))
 
 

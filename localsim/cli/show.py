@@ -112,9 +112,13 @@ def show(
         _print_remark(store, [found])
 
 
+def _searched(episode: StoredEpisode) -> bool:
+    return any(telling.is_search(each["evaluator"], each["value"]) for each in episode.scores)
+
+
 def _print_remark(store: Store, shown: Sequence[StoredEpisode]) -> None:
     """Say which runs of the printed conversations were not searched for leaks."""
-    unread = [each for each in shown if not any(map(telling.is_search, each.scores))]
+    unread = [each for each in shown if not _searched(each)]
     for run_id in dict.fromkeys(each.run_id for each in unread):
         if remark := telling.unsearched(store, run_id):
             click.secho(f"\n! {remark}", fg="yellow")
@@ -211,7 +215,7 @@ def _outcome(store: Store, found: StoredEpisode) -> Iterator[str]:
     for turns, what in ((hits_in(found), "Unearned hits"), (unjudged_in(found), "Looks like a hit, but not judged")):
         if turns:
             yield f"{what}: turn {', '.join(map(str, sorted(turns)))}."
-    if any(map(telling.is_search, found.scores)):
+    if _searched(found):
         told = [leak["turn"] for leak in found.leaks if leak["kind"] == "omniscient"]
         where = f": turn {', '.join(map(str, sorted(set(told))))}" if told else ""
         yield f"Omniscient leaks: {len(told)}{where}."

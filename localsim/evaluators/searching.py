@@ -47,7 +47,8 @@ def weights_of(store: Store, run_id: str) -> Weights:
     """Return the weights that a run asks for. Raises InvalidInput if they do not fit this version of the detector."""
     last = queries.last_search(store, run_id)
     if last is not None:
-        name, text = last["weights"].rpartition(" ")[0], last["text"]
+        name: str = last[0].rpartition(" ")[0]
+        text: str | None = last[1]
     else:
         plan = json.loads(run_row(store, run_id)["plan_json"])
         name, _, content_hash = str(plan.get("weights", "")).rpartition(" ")

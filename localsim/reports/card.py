@@ -22,15 +22,13 @@ from localsim.errors import InvalidInput
 from localsim.families import EVERYDAY, in_order
 from localsim.models.registry import labelled
 from localsim.reports.document import Report
-from localsim.reports.measures import shown
+from localsim.reports.results import shown
 from localsim.reports.validity import checklists, correction, instruments
 from localsim.reports.validity.judges import sentence
 from localsim.scenarios.tagging import coverage, interaction_of, tags_of, vocabulary
 from localsim.store.conditions import by_number
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
-
-Row = dict[str, Any]
 
 HUMAN: dict[str, str] = {
     "primary_use": "the purpose of the simulation: training, evaluation, analysis, teaching",
@@ -46,14 +44,14 @@ GOAL = "interaction_goal"
 """A further field for people, one word of the vocabulary; only for runs in which people take part."""
 
 
-def card(store: Store, data: Report, human: Row | None = None) -> Row:
+def card(store: Store, data: Report, human: dict[str, Any] | None = None) -> dict[str, Any]:
     """Return the card of a report as JSON; a human field that is not given is None."""
-    run, run_id, said = data.run, data.run["run_id"], human or {}
+    run, run_id, said = data.run, data.run["run_id"], {**dict.fromkeys((*HUMAN, GOAL)), **(human or {})}
     loaded = queries.scenarios_with_answers(store, run_id)
     scenarios = [each.scenario for each in loaded]
     conditions = _conditions(run["plan"], scenarios)
     kinds = {identity["kind"] for identity in run["models"].values()}
-    made: Row = {
+    made: dict[str, Any] = {
         "run_id": run_id,
         "not_playing": data.playing.sentences(),
         "simulation_details": {
@@ -62,7 +60,7 @@ def card(store: Store, data: Report, human: Row | None = None) -> Row:
             "transparency_index": {
                 name: transparency(own, _as_mode(mode), grants) for name, (mode, grants, own) in conditions.items()
             },
-            "transparency_justification": said.get("transparency_justification"),
+            "transparency_justification": said["transparency_justification"],
             "agent_types": {labelled(name): _agent_type(identity) for name, identity in run["models"].items()},
             "modalities": ["text"],
             "humans_in_the_loop": bool(kinds & {"human", "people"}),
@@ -74,10 +72,10 @@ def card(store: Store, data: Report, human: Row | None = None) -> Row:
             players="human" in kinds,
             imported="people" in kinds,
             raters=bool(data.annotations["raters"]),
-            goal=said.get(GOAL),
+            goal=said[GOAL],
         ),
         "scenario_tags": _counted(loaded),
-        "intended_use": {"primary_use": said.get("primary_use"), "other_uses": said.get("other_uses")},
+        "intended_use": {name: said[name] for name in ("primary_use", "other_uses")},
         "metrics": {
             **{group: _headings(data, group) for group in ("interaction", "goals", "information")},
             "errors_of_instruments": " ".join(instruments.sentences(data.instruments)) or "not measured",
@@ -88,15 +86,13 @@ def card(store: Store, data: Report, human: Row | None = None) -> Row:
             "social_norms": _social_norms(data),
         },
         "results": [
-            {
-                key: row[key]
-                for key in ("family", "mode", "condition", "model", "n", "completed", "failed", "success_rate")
-            }
+            {key: getattr(row, key) for key in ("family", "mode", "condition", "model", "n", "completed", "failed")}
+            | {"success_rate": row.value("success_rate")}
             for row in data.comparison
         ],
-        "ethical_considerations": said.get("ethical_considerations"),
+        "ethical_considerations": said["ethical_considerations"],
         "caveats": data.warnings,
-        "recommendations": said.get("recommendations"),
+        "recommendations": said["recommendations"],
     }
     made["checklists"] = checklists.as_json(checklists.items(data, made, said))
     return made
@@ -124,7 +120,7 @@ Played = tuple[StoredMode, Grants, list[Scenario]]
 """A condition: its mode, what is granted, and the scenarios that are played so."""
 
 
-def _conditions(plan: Row, scenarios: list[Scenario]) -> dict[str, Played]:
+def _conditions(plan: dict[str, Any], scenarios: list[Scenario]) -> dict[str, Played]:
     """Return the conditions of a plan by name, in the order of tables.
 
     A grant to an agent that a scenario lacks is no grant there: the scenario is played as `agents`.
@@ -172,10 +168,10 @@ def transparency(scenarios: list[Scenario], mode: Mode, grants: Grants = NOTHING
 
 def _headings(data: Report, group: str) -> list[str]:
     """Return the headings of a group's measures that have a value in the run."""
-    return [measure["heading"] for measure in shown(data.measures, data.comparison) if measure["group"] == group]
+    return [measure.heading for measure in shown(data.measures, data.comparison) if measure.group == group]
 
 
-def _agent_type(identity: Row) -> str:
+def _agent_type(identity: dict[str, Any]) -> str:
     if identity["kind"] == "scripted":
         return "rule-based (scripted player)"
     if identity["kind"] == "human":
@@ -195,7 +191,7 @@ def _agent_type(identity: Row) -> str:
 
 def _social_norms(data: Report) -> str:
     """Return the instruments that scored the dimension `social_rules`."""
-    judged = [f"judge {judge['judge']}" for judge in data.judges]
+    judged = [f"judge {judge.judge}" for judge in data.judges]
     if data.annotations["dimensions"]:
         judged.append("raters")
     return f"dimension social rules, by {', '.join(judged)}" if judged else "not measured"
@@ -208,7 +204,7 @@ def _preferences(data: Report) -> str:
     return " ".join([*told, *(preference_text(rate) for rate in rates)]) or "not measured"
 
 
-def _features(scenarios: list[Scenario], run: Row) -> list[str]:
+def _features(scenarios: list[Scenario], run: dict[str, Any]) -> list[str]:
     if run["plan"]["modes"] == [PEOPLE]:
         return ["turns in any order", "people's own memory"]
     features = ["round-robin turns", "memory: the whole conversation"]
@@ -219,7 +215,7 @@ def _features(scenarios: list[Scenario], run: Row) -> list[str]:
     return features
 
 
-def missing(card: Row) -> list[str]:
+def missing(card: dict[str, Any]) -> list[str]:
     """Return the fields that are not filled in, with their meanings."""
     open_items = {"personal_data": "D.1 personal data", "funding": "G.1 funding"}
     stated = {name: card["checklists"]["GUIDE-LLM"][item] for name, item in open_items.items()}
@@ -231,7 +227,7 @@ def missing(card: Row) -> list[str]:
     return gaps
 
 
-def read_human(path: Path) -> Row:
+def read_human(path: Path) -> dict[str, Any]:
     """Return the human fields of a YAML file. Raises InvalidInput with the problem."""
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
@@ -251,7 +247,7 @@ def read_human(path: Path) -> Row:
     return data
 
 
-def sections(card: Row) -> list[tuple[str, list[tuple[str, str]]]]:
+def sections(card: dict[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return the card for people: (section, [(field, text)]); a line without a field has an empty name.
 
     A run whose talks do not play begins with that.
@@ -283,7 +279,7 @@ def sections(card: Row) -> list[tuple[str, list[tuple[str, str]]]]:
     return [("Talks that do not play", said), *parts] if said else parts
 
 
-def markdown(card: Row) -> str:
+def markdown(card: dict[str, Any]) -> str:
     """Return the card as Markdown."""
     lines = [f"# Simulation card of run {card['run_id']}"]
     for title, fields in sections(card):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import chain, combinations
+from itertools import combinations
 from statistics import fmean
 from typing import Any
 
@@ -17,14 +17,15 @@ from localsim import stats
 from localsim.conversation.episode import PEOPLE
 from localsim.conversation.measures import Measure
 from localsim.errors import InvalidInput, suggest
-from localsim.families import EVERYDAY, in_order
+from localsim.families import in_order
 from localsim.reports.conversation.playing import of_conditions
 from localsim.reports.measures import INVENTED, by_episode, by_name, measures_of, of_family, sided, within
 from localsim.runs.plan import CONTRASTS, PRIMARY, Plan, primary_of
 from localsim.store import conditions as spelling
-from localsim.store.conditions import Choice, Condition, condition_of, names_of
+from localsim.store.conditions import Choice, Condition, names_of
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
+from localsim.store.queries.reports import Episode, Score
 from localsim.store.queries.runs import run_row
 
 Row = dict[str, Any]
@@ -48,7 +49,7 @@ def compare(
     second_run: str | None = None,
     margin: float | None = None,
     among: Collection[Unit] | None = None,
-    scores: Sequence[Row] | None = None,
+    scores: Sequence[Score] | None = None,
 ) -> list[Row]:
     """Return rows of family, measure and two conditions: modes of one run, or the same mode (or people) in two runs.
 
@@ -66,7 +67,7 @@ def compare_chosen(
     chosen: Sequence[Choice],
     margin: float | None = None,
     among: Collection[Unit] | None = None,
-    scores: Sequence[Row] | None = None,
+    scores: Sequence[Score] | None = None,
 ) -> list[Row]:
     """Return rows as `compare` does, for the pairs of conditions that `conditions.pairs_of` makes of a choice.
 
@@ -116,8 +117,8 @@ def completed(store: Store, runs: Sequence[str]) -> dict[Condition, dict[str, se
     units: dict[Condition, dict[str, set[Unit]]] = defaultdict(lambda: defaultdict(set))
     for run_id in runs:
         for row in queries.episodes(store, run_id):
-            if row["status"] == "completed":
-                units[condition_of(row)][row["family"] or EVERYDAY.name].add(_unit(row))
+            if row.status == "completed":
+                units[row.condition][row.family].add(_unit(row))
     return units
 
 
@@ -183,24 +184,23 @@ def pilot(store: Store, run_id: str, key: str, contrast: str) -> dict[str, dict[
     return found
 
 
-def values_of(store: Store, runs: list[str], read: Sequence[Row] | None = None) -> Values:
+def values_of(store: Store, runs: list[str], read: Sequence[Score] | None = None) -> Values:
     """Yield the values of each family and compared measure, by condition and unit; families as in a report.
 
     `read` are the newest scores of the runs with their sides, if they have been read.
     """
     if read is None:
-        read = [row for run_id in runs for row in sided(store, run_id, queries.paired_scores(store, run_id))]
+        read = [row for run_id in runs for row in sided(store, run_id)]
     played = (row for run_id in runs for row in queries.episodes(store, run_id))
-    placed = {row["episode_id"]: (condition_of(row), _unit(row)) for row in played}
-    scores: dict[str | None, list[Row]] = defaultdict(list)
+    placed = {row.episode_id: (row.condition, _unit(row)) for row in played}
+    scores: dict[str, list[Score]] = defaultdict(list)
     for row in read:
-        if row["value"] is not None:
-            scores[row["family"]].append(row)
-    evaluators = {row["evaluator"] for own in scores.values() for row in own}
-    families = in_order(name or EVERYDAY.name for name in scores)
-    measures = measures_of(families, evaluators)
+        if row.value is not None:
+            scores[row.family].append(row)
+    families = in_order(scores)
+    measures = measures_of(families, {row.evaluator for own in scores.values() for row in own})
     for family in families:
-        named = by_name(chain(*(own for name, own in scores.items() if (name or EVERYDAY.name) == family)))
+        named = by_name(scores[family])
         for each in measures:
             measure = within(of_family(each, family), named)
             if not measure.compared:
@@ -213,8 +213,8 @@ def values_of(store: Store, runs: list[str], read: Sequence[Row] | None = None) 
             yield family, measure, by_condition
 
 
-def _unit(row: Row) -> Unit:
-    return row["scenario_hash"], row["episode_index"], row["seed"], row["variant"]
+def _unit(row: Episode) -> Unit:
+    return row.scenario_hash, row.episode_index, row.seed, row.variant
 
 
 def pairs_of(by_condition: Mapping[Condition, object]) -> Iterator[Pair]:

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, is_dataclass
+from typing import TYPE_CHECKING, Any
 
+from localsim.conversation.measures import Measure
 from localsim.reports.conversation.playing import SILENT, Playing
+from localsim.reports.measures import as_json
+from localsim.reports.results import Number, Result
+from localsim.reports.validity.correction import Correction
 from localsim.reports.validity.findings import UNKNOWN, Headline
+from localsim.reports.validity.instruments import Error
+from localsim.reports.validity.judges import Rate, Reliability
+from localsim.reports.validity.remarks import Remark
+from localsim.reports.validity.thresholds import Thresholds
 from localsim.reports.validity.typical import Example
+from localsim.store.queries.reports import Leak
+
+if TYPE_CHECKING:  # these make tables
+    from localsim.reports.conversation.choices import Choices
+    from localsim.reports.conversation.interviews import Bank
+    from localsim.reports.conversation.rubrics import Judged
+    from localsim.reports.figures.curves import Course
+    from localsim.reports.figures.references import Reached
+    from localsim.reports.validity.robustness import Robustness
 
 Row = dict[str, Any]
 
@@ -29,29 +46,28 @@ class Report:
 
     run: Row
     playing: Playing = SILENT
-    measures: Sequence[Row] = ()
-    comparison: Sequence[Row] = ()
+    measures: Sequence[Measure] = ()
+    comparison: Sequence[Result] = ()
     """A row for each family and condition, those of other runs last."""
-    curves: Sequence[Row] = ()
-    leaks: Sequence[Row] = ()
+    curves: Sequence[Course] = ()
+    leaks: Sequence[Leak] = ()
     """First disclosures."""
-    thresholds: Sequence[Row] = ()
+    thresholds: Sequence[Thresholds] = ()
     """The sets of thresholds with which leaks were found; the first is that of the last search."""
-    warnings: Sequence[str] = ()
-    remarks: Sequence[Row] = ()
-    """The warnings with the families or models that they are about."""
-    judges: Sequence[Row] = ()
-    naturalness: Sequence[Row] = ()
+    remarks: Sequence[Remark] = ()
+    """Warnings, with the families or models that they are about."""
+    judges: Sequence[Reliability] = ()
+    naturalness: Sequence[Rate] = ()
     annotations: Row = field(default_factory=lambda: {"raters": []})
-    interviews: Sequence[Row] = ()
-    rubrics: Sequence[Row] = ()
-    choices: Sequence[Row] = ()
+    interviews: Sequence[Bank] = ()
+    rubrics: Sequence[Judged] = ()
+    choices: Sequence[Choices] = ()
     parser_accuracy: Row | None = None
-    instruments: Sequence[Row] = ()
+    instruments: Sequence[Error] = ()
     leak_sources: Sequence[str] = ()
     leak_judges: Sequence[Row] = ()
-    corrections: Sequence[Row] = ()
-    robustness: Row | None = None
+    corrections: Sequence[Correction] = ()
+    robustness: Robustness | None = None
     """What the variants of the prompts change; None if the run has none."""
     headline: Headline = UNKNOWN
     people: Sequence[Row] = ()
@@ -59,24 +75,93 @@ class Report:
     aloud: Aloud | None = None
     card: Row | None = None
     """The simulation card; None if it was not asked for."""
-    references: Sequence[Row] = ()
+    references: Sequence[Reached] = ()
     """What random and best play reach in the games of the run."""
     talks: Sequence[Example] = ()
     """Conversations to show on a page; JSON leaves them out."""
 
+    @property
+    def warnings(self) -> list[str]:
+        """The texts of the remarks, each once."""
+        return list(dict.fromkeys(each.text for each in self.remarks))
+
     def as_json(self) -> Row:
         """Return the object that `report --json` prints."""
-        values: Row = {**vars(self), "playing": self.playing.as_json(), "headline": self.headline.as_json()}
-        values.pop("talks")
+        values = {name: _as_json(value) for name, value in vars(self).items() if name != "talks"}
+        values["measures"] = list(map(as_json, self.measures))
+        values["comparison"] = [row.as_json(self.measures) for row in self.comparison]
         found: Row = {}
         for name, value in values.items():
-            if name == "aloud" and self.aloud is not None:
-                found[name] = vars(self.aloud)
-            elif value or name not in ("people", "aloud", "card"):
+            if value or name not in ("people", "aloud", "card"):
                 found[name] = value
             if name == "thresholds":
-                found["detector"] = self.thresholds[0]["accuracy"] if self.thresholds else None
+                found["detector"] = self.thresholds[0].accuracy if self.thresholds else None
+                found["warnings"] = self.warnings
         return found
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return list(map(_as_json, value))
+    if isinstance(value, Result | Measure):
+        return value
+    if hasattr(value, "as_json"):
+        return value.as_json()
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+@dataclass(frozen=True)
+class Count:
+    """Conversations of a condition."""
+
+    completed: int
+    of: int
+    failed: int = 0
+
+    @classmethod
+    def of_row(cls, row: Result) -> Count:
+        """Return the conversations of a row."""
+        return cls(row.completed, row.n, row.failed)
+
+    def __str__(self) -> str:
+        return f"{self.completed} of {self.of}"
+
+
+@dataclass(frozen=True)
+class Column:
+    """The heading of a condition's column."""
+
+    name: str
+    mode: str = ""
+    twin: int = 0
+    model: str = ""
+    """Empty if all columns have the same model."""
+
+    @classmethod
+    def of_row(cls, row: Result, model: str = "") -> Column:
+        """Return the heading of a row."""
+        return cls(row.condition, row.mode, row.twin or 0, model)
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.model}" if self.model else self.name
+
+
+@dataclass(frozen=True)
+class Term:
+    """The heading of a measure's line."""
+
+    text: str
+    key: str = ""
+    """The measure."""
+    of: str = ""
+    """The heading of the measure if the values are not the run's own, but those of references or of the paper."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Cell = str | Number | Count | Column | Term
+"""A terminal or a document prints `str` of it."""
 
 
 @dataclass(frozen=True)
@@ -84,13 +169,16 @@ class Table:
     """A table for people, with sentences below it."""
 
     title: str
-    heads: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    heads: Sequence[Cell]
+    rows: Sequence[Sequence[Cell]]
     notes: Sequence[str] = ()
     words: int = 0
     """So many columns from the left hold words; all others hold numbers."""
-    beside: Collection[int] = ()
-    """The rows whose values are not the run's own: those of references, or of the paper."""
+
+    @property
+    def beside(self) -> frozenset[int]:
+        """The rows whose values are not the run's own: those of references, or of the paper."""
+        return frozenset(place for place, (first, *_) in enumerate(self.rows) if isinstance(first, Term) and first.of)
 
 
 @dataclass(frozen=True)
@@ -98,8 +186,11 @@ class Section:
     """Tables under one heading, with sentences and warnings below them."""
 
     title: str
-    tables: Sequence[Table]
+    """Empty if the section goes on with what stands before it."""
+    tables: Sequence[Table] = ()
     lines: Sequence[str] = ()
     warnings: Sequence[str] = ()
+    paragraph: str = ""
+    """Sentences that belong together; the section has nothing else then."""
     folded: bool = True
     """False if a page shows it open, under the end of its title."""

@@ -6,7 +6,7 @@ The report, comparisons, the card, plots, pages and the docs take headings, mean
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -21,10 +21,11 @@ from localsim.evaluators.play import PLAY
 from localsim.evaluators.style import STYLE
 from localsim.families import FAMILIES, family_of
 from localsim.families.base import EXPLICIT_END, SUCCESS
+from localsim.reports.results import Number
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
+from localsim.store.queries.reports import Episode, Score
 
-Row = dict[str, Any]
 T = TypeVar("T")
 
 MALFORMED = Measure(
@@ -119,25 +120,24 @@ class Cell:
     """The episodes and scores of one family x mode x model."""
 
     family: str
-    episodes: Sequence[Row]
-    """episode_id, status, scenario_hash."""
-    scores: Sequence[Row]
-    """episode_id, agent, name, value, side."""
+    episodes: Sequence[Episode]
+    scores: Sequence[Score]
+    """With their sides."""
     counts: Mapping[str, Mapping[str, tuple[int, int]]]
     """Name of a count (of `COUNTS`) -> episode id -> (how many, of how many)."""
 
     @cached_property
-    def by_name(self) -> Mapping[str, Sequence[Row]]:
+    def by_name(self) -> Mapping[str, Sequence[Score]]:
         """The scores by name: a report asks for each of them several times."""
         return by_name(self.scores)
 
-    def of(self, measure: Measure) -> list[Row]:
+    def of(self, measure: Measure) -> list[Score]:
         """Return the scores behind a measure."""
         return [row for name in dict.fromkeys((measure.score, measure.per or "")) for row in self.by_name.get(name, ())]
 
     def count(self, status: str) -> int:
         """Return the number of episodes with a status."""
-        return sum(row["status"] == status for row in self.episodes)
+        return sum(row.status == status for row in self.episodes)
 
     def values(self, measure: Measure) -> list[float]:
         """Return the values of a measure's score; if the measure has a side, only of that side."""
@@ -146,9 +146,9 @@ class Cell:
     def _values(self, measure: Measure) -> list[tuple[str, float]]:
         """Return (episode id, value) of a measure's score."""
         return [
-            (row["episode_id"], float(row["value"]))
+            (row.episode_id, row.value)
             for row in self.by_name.get(measure.score, ())
-            if row["value"] is not None and (measure.side is None or row["side"] == measure.side)
+            if row.value is not None and measure.side in (None, row.side)
         ]
 
     def judged(self, measure: Measure) -> int:
@@ -181,13 +181,13 @@ class Cell:
 
     @cached_property
     def _scenarios(self) -> Mapping[str, str]:
-        return {row["episode_id"]: row["scenario_hash"] for row in self.episodes}
+        return {row.episode_id: row.scenario_hash for row in self.episodes}
 
 
-def by_episode(measure: Measure, scores: Iterable[Row]) -> dict[str, float]:
+def by_episode(measure: Measure, scores: Iterable[Score]) -> dict[str, float]:
     """Return episode id -> value of a measure: its scores summed over the agents, divided by the sum of `per`.
 
-    `scores` have episode_id, agent, name, value and side. An episode without any of the scores is left out. The value
+    An episode without any of the scores is left out. The value
     of `excess` is (hits - chance) / (n - chance) of the episode's agents.
     """
     if measure.summed == "excess":
@@ -195,10 +195,10 @@ def by_episode(measure: Measure, scores: Iterable[Row]) -> dict[str, float]:
         return {episode_id: value for episode_id, value in found.items() if value is not None}
     sums: dict[str, dict[str, float]] = {}
     for row in scores:
-        own = row["name"] == measure.score and measure.side in (None, row["side"])
-        if row["value"] is not None and (own or row["name"] == measure.per):
-            of_episode = sums.setdefault(row["episode_id"], {})
-            of_episode[row["name"]] = of_episode.get(row["name"], 0.0) + float(row["value"])
+        own = row.name == measure.score and measure.side in (None, row.side)
+        if row.value is not None and (own or row.name == measure.per):
+            of_episode = sums.setdefault(row.episode_id, {})
+            of_episode[row.name] = of_episode.get(row.name, 0.0) + row.value
     if measure.per is None:
         return {episode_id: given[measure.score] for episode_id, given in sums.items()}
     return {
@@ -208,13 +208,12 @@ def by_episode(measure: Measure, scores: Iterable[Row]) -> dict[str, float]:
     }
 
 
-def _tries(measure: Measure, scores: Iterable[Row]) -> dict[str, list[tuple[float, float]]]:
+def _tries(measure: Measure, scores: Iterable[Score]) -> dict[str, list[tuple[float, float]]]:
     """Return episode id -> (hit, chance) of each agent that has both scores."""
     given: dict[tuple[str, str | None], dict[str, float]] = {}
     for row in scores:
-        wanted = row["name"] in (measure.score, measure.per) and measure.side in (None, row["side"])
-        if wanted and row["value"] is not None:
-            given.setdefault((row["episode_id"], row["agent"]), {})[row["name"]] = float(row["value"])
+        if row.name in (measure.score, measure.per) and measure.side in (None, row.side) and row.value is not None:
+            given.setdefault((row.episode_id, row.agent), {})[row.name] = row.value
     found: dict[str, list[tuple[float, float]]] = {}
     for (episode_id, _), values in given.items():
         if len(values) == 2:
@@ -222,25 +221,25 @@ def _tries(measure: Measure, scores: Iterable[Row]) -> dict[str, list[tuple[floa
     return found
 
 
-def sided(store: Store, run_id: str, rows: Iterable[Row]) -> Iterator[Row]:
-    """Yield the rows of scores after each has been given the `side` of its agent; '' for the whole episode."""
+def sided(store: Store, run_id: str) -> list[Score]:
+    """Return the newest scores of a run, each with the side of its agent; '' for the whole episode."""
     texts = queries.answers(store, run_id)
     read = {text: AnswerKey.from_json(json.loads(text)) for text in dict.fromkeys(texts.values())}
-    for row in rows:
-        agent = row["agent"]
-        row["side"] = family_of(row["family"]).side(agent, read[texts[row["episode_id"]]]) if agent else ""
-        yield row
+    return [
+        replace(row, side=family_of(row.family).side(row.agent, read[texts[row.episode_id]])) if row.agent else row
+        for row in queries.scores(store, run_id)
+    ]
 
 
-def by_name(scores: Iterable[Row]) -> dict[str, list[Row]]:
+def by_name(scores: Iterable[Score]) -> dict[str, list[Score]]:
     """Return name -> scores."""
-    found: dict[str, list[Row]] = {}
+    found: dict[str, list[Score]] = {}
     for row in scores:
-        found.setdefault(row["name"], []).append(row)
+        found.setdefault(row.name, []).append(row)
     return found
 
 
-def within(measure: Measure, scores: Mapping[str, Sequence[Row]]) -> Measure:
+def within(measure: Measure, scores: Mapping[str, Sequence[Score]]) -> Measure:
     """Return a measure with its greatest possible value, the greatest of the scores (by name) named by `up_to`.
 
     It has none if a value exceeds that limit, as imported conversations of people do, which had no limit.
@@ -248,8 +247,7 @@ def within(measure: Measure, scores: Mapping[str, Sequence[Row]]) -> Measure:
     if not measure.up_to:
         return measure
     most, values = (
-        [float(row["value"]) for row in scores.get(name, ()) if row["value"] is not None]
-        for name in (measure.up_to, measure.score)
+        [row.value for row in scores.get(name, ()) if row.value is not None] for name in (measure.up_to, measure.score)
     )
     known = most and max(values, default=0.0) <= max(most)
     return replace(measure, bounds=(measure.bounds[0], max(most))) if known else measure
@@ -269,30 +267,15 @@ def estimate(measure: Measure, cell: Cell) -> stats.Estimate:
     return stats.clustered(cell.by_scenario(measure), measure.bounds, measure.is_number)
 
 
-def as_json(measure: Measure) -> Row:
+def number(measure: Measure, cell: Cell) -> Number:
+    """Return a measure of one cell as a report shows it, rounded to four places."""
+    own = of_family(measure, cell.family)
+    value, low, high = (None if end is None else round(end, 4) for end in estimate(measure, cell)[:3])
+    judged = cell.judged(own) if measure.kind == "position" or measure.summed == "excess" else None
+    return Number(measure.kind, value, low, high, judged, cell.alike(own))
+
+
+def as_json(measure: Measure) -> dict[str, Any]:
     """Return a measure as in `report --json`: key, heading, meaning, kind, group, figure, head, published."""
     fields = {name: getattr(measure, name) for name in ("key", "heading", "meaning", "kind", "group", "figure", "head")}
     return {**fields, "published": dict(measure.published)}
-
-
-def shown(measures: Iterable[Row], rows: Iterable[Row]) -> list[Row]:
-    """Return the measures (as JSON) that have a value in at least one row of a comparison."""
-    rows = list(rows)
-    return [measure for measure in measures if any(row[measure["key"]] is not None for row in rows)]
-
-
-def interval_of(measure: Row, row: Row) -> tuple[float, float] | None:
-    """The ends of an estimate's interval; None if it has none."""
-    low, high = row[f"{measure['key']}_low"], row[f"{measure['key']}_high"]
-    return None if low is None or high is None else (low, high)
-
-
-def text_of(measure: Row, row: Row) -> str | None:
-    """An estimate of a comparison's row with its interval, for a terminal or a document; None without a value."""
-    value, interval = row[measure["key"]], interval_of(measure, row)
-    if value is None:
-        return None
-    form = ".0%" if measure["kind"] == "share" else ".2f"
-    if alike := row.get(f"{measure['key']}_alike"):
-        return f"{value:{form}} in all {alike}"
-    return f"{value:{form}} [{interval[0]:{form}}, {interval[1]:{form}}]" if interval else f"{value:{form}}"

@@ -10,7 +10,8 @@ from localsim.reports.compose.alone import report
 from localsim.reports.compose.aloud import with_paragraph
 from localsim.reports.compose.beside import with_conditions, with_people
 from localsim.reports.document import Report
-from localsim.reports.figures.references import with_references
+from localsim.reports.figures import references
+from localsim.reports.validity.remarks import Remark
 from localsim.reports.validity.thresholds import warnings
 from localsim.reports.validity.typical import examples
 from localsim.store.conditions import Condition
@@ -46,7 +47,7 @@ def of(store: Store, ask: Ask) -> Report:
     with store.held() as reader:
         alone = report(reader, ask.run_id)
         told = warnings(reader, alone.thresholds[:1], ask.run_id, ask.beside)
-        found = with_people(reader, replace(alone, warnings=[*alone.warnings, *told]), ask.people)
+        found = with_people(reader, replace(alone, remarks=[*alone.remarks, *map(Remark, told)]), ask.people)
         if ask.figures:
             return with_conditions(reader, found, ask.conditions)
         found = with_conditions(reader, with_paragraph(reader, found, ask.conditions), ask.conditions)
@@ -54,4 +55,4 @@ def of(store: Store, ask: Ask) -> Report:
         if ask.talks:
             shown = [ask.run_id, *(found.aloud.runs if found.aloud else ())]
             found = replace(found, talks=[example for each in shown for example in examples(reader, each)])
-    return with_references(store, found)
+    return replace(found, references=references.of_run(store, ask.run_id, found.run["seed"]))

@@ -2,85 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from localsim.annotation import agreement, leak_judges
+from localsim.conversation.grants import condition_name
+from localsim.conversation.measures import Measure
 from localsim.families import family_of, in_order, title_of
 from localsim.models.registry import labelled
+from localsim.reports.compose.alone import foremost
 from localsim.reports.conversation import choices, interviews, rubrics
-from localsim.reports.document import Report, Section, Table
+from localsim.reports.document import Cell, Column, Count, Report, Section, Table, Term
 from localsim.reports.figures import references
-from localsim.reports.measures import shown, text_of
+from localsim.reports.measures import INTERVALS
+from localsim.reports.results import Number, Result, shown
 from localsim.reports.validity import correction, head, instruments, judges, robustness
 
-Row = dict[str, Any]
+
+def for_terminal(data: Report) -> Iterator[Section]:
+    """Yield the sections that a terminal shows: without quotations, tables of errors, and the card."""
+    yield from (*heads(data), *asked(data), *measures(data, published=False), sources(data))
+    yield from (*variants(data), *opinions(data), *beside(data, ""), *aloud(data))
+
+
+def for_document(data: Report) -> Iterator[Section]:
+    """Yield the sections of a document."""
+    yield from (*heads(data), *asked(data), *measures(data, published=True), *leaks(data), *aloud(data))
+    yield from (*beside(data, "Conditions of other runs"), *errors(data), *variants(data), *opinions(data))
 
 
 def heads(data: Report) -> Iterator[Section]:
     """Yield a section for each head table: success, leaks and length of talk, with the warnings about them."""
-    for table in head.tables(data, lambda measure, row: text_of(measure, row) or "-"):
-        rows = [_counts("conversations", table["rows"])]
-        rows += [[line["heading"], *line["cells"]] for line in table["lines"]]
-        beside = {number for number, line in enumerate(table["lines"], start=1) if line["reference"]}
-        title = f"{title_of(family_of(table['family']))}, {head.named(table)}"
-        names = ["", *(row["condition"] for row in table["rows"])]
-        warnings = [*table["notes"], *table["closing"]]
-        yield Section(title, [Table("", names, rows, beside=beside)], table["same"], warnings)
+    for each in head.tables(data):
+        title = f"{title_of(family_of(each.family))}, {each.name}"
+        yield Section(title, [each.table], each.same, [*each.notes, *each.closing])
 
 
 def measures(data: Report, *, published: bool) -> Iterator[Section]:
     """Yield a section with all measures of each family; `published`: with the paper's values."""
-    for family in dict.fromkeys(row["family"] for row in data.comparison):
-        rows = [row for row in data.comparison if row["family"] == family]
-        models = {row["model"] for row in rows}
+    for family in dict.fromkeys(row.family for row in data.comparison):
+        rows = [row for row in data.comparison if row.family == family]
+        models = {row.model for row in rows}
         title = f"All measures of {title_of(family_of(family))}"
         title += "" if len(models) > 1 else f" ({labelled(*models)})"
-        table = measure_table(rows, _names(rows), data.measures, data.references, published=published)
+        table = measure_table(rows, shown(data.measures, rows), data.references, published=published)
         yield Section(title, [table], references.sentences(data.references, family))
 
 
 def games(data: Report) -> Iterator[Table]:
     """Yield a table for each family with references: its own measures beside random and best play."""
-    for family in in_order(each["family"] for each in data.references):
-        rows = [row for row in data.comparison if row["family"] == family and not references.of_other(row)]
+    for family in in_order(each.family for each in data.references):
+        rows = [row for row in data.comparison if row.family == family and not row.other]
         keys = {measure.key for measure in family_of(family).measures}
-        own = [measure for measure in data.measures if measure["key"] in keys]
-        table = measure_table(rows, _names(rows), own, data.references, published=False)
+        own = [measure for measure in shown(data.measures, rows) if measure.key in keys]
+        table = measure_table(rows, own, data.references, published=False)
         title = f"{title_of(family_of(family))}: measures beside {references.heading(data.references, family)} play"
         yield replace(table, title=title, notes=references.sentences(data.references, family))
 
 
-def _names(rows: Sequence[Row]) -> list[str]:
-    """Return the names of conditions, with their models if there are several."""
-    several = len({row["model"] for row in rows}) > 1
-    return [row["condition"] + (f" {labelled(row['model'], whole=False)}" if several else "") for row in rows]
-
-
 def measure_table(
-    rows: Sequence[Row], names: Sequence[str], of: Sequence[Row], played: Sequence[Row] = (), *, published: bool = True
+    rows: Sequence[Result], of: Sequence[Measure], played: Sequence[Any] = (), *, published: bool = True
 ) -> Table:
-    """Return the measures `of` (as JSON) by condition, with intervals, and below some of them other values.
+    """Return the measures `of` by condition, with intervals, and below some of them other values.
 
     These are the paper's, and those of the players in `played` (rows of `references`).
     """
-    lines, beside = [_counts("completed", rows)], set()
-    for measure in shown(of, rows):
-        lines.append([measure["heading"], *(text_of(measure, row) or "-" for row in rows)])
+    several = len({row.model for row in rows}) > 1
+    columns = [Column.of_row(row, labelled(row.model, whole=False) if several else "") for row in rows]
+    lines: list[tuple[Cell, ...]] = [(Term("completed"), *map(Count.of_row, rows))]
+    for measure in of:
+        lines.append((Term(measure.heading, measure.key), *(head.cell(measure, row) for row in rows)))
         if texts := references.beside(played, measure, rows):
-            beside.add(len(lines))
-            lines.append([references.heading(played, rows[0]["family"]), *texts])
-        paper = measure["published"] if published else {}
-        if paper.keys() & {row["condition"] for row in rows}:
-            beside.add(len(lines))
-            values = (paper.get(row["condition"]) for row in rows)
-            lines.append(["paper, GPT-3.5", *("" if value is None else f"{value:g}" for value in values)])
-    return Table("", ["", *names], lines, beside=beside)
-
-
-def _counts(name: str, rows: Iterable[Row]) -> list[str]:
-    return [name, *(f"{row['completed']} of {row['n']}" for row in rows)]
+            named = references.heading(played, rows[0].family)
+            lines.append((Term(named, measure.key, measure.heading), *texts))
+        paper = measure.published if published else {}
+        if paper.keys() & {row.condition for row in rows}:
+            values = (paper.get(row.condition) for row in rows)
+            term = Term("paper, GPT-3.5", measure.key, measure.heading)
+            lines.append((term, *("" if value is None else f"{value:g}" for value in values)))
+    return Table("", ["", *columns], lines)
 
 
 def asked(data: Report) -> Iterator[Section]:
@@ -107,22 +108,57 @@ def variants(data: Report) -> Iterator[Section]:
         )
 
 
+def leaks(data: Report) -> Iterator[Section]:
+    """Yield the section that quotes the private facts that came out; none if all was searched and nothing came out."""
+    quoted, unsearched = foremost(data.leaks), head.unsearched(data)
+    rows = [
+        [
+            condition_name(leak.mode, leak.see),
+            *(leak.fact, leak.speaker, leak.text, str(leak.turn)),
+            "had not been told" if leak.kind == "omniscient" else "too early" if leak.early else "",
+        ]
+        for leak in quoted
+    ]
+    told = [f"{len(quoted)} of {len(data.leaks)} first disclosures."]
+    tables = [Table("", ["mode", "fact", "by", "words", "turn", ""], rows, told)] if rows else []
+    if tables or unsearched:
+        yield Section("Private facts that came out", tables, unsearched)
+
+
+def aloud(data: Report) -> Iterator[Section]:
+    """Yield the paragraph about several runs, if there is one."""
+    if data.aloud:
+        yield Section("To read aloud", paragraph=data.aloud.paragraph)
+
+
+def beside(data: Report, title: str) -> Iterator[Section]:
+    """Yield a section that says which conditions of other runs are shown, if there are any."""
+    if found := head.notes(data).beside:
+        yield Section(title, lines=found)
+
+
+def sources(data: Report) -> Section:
+    """Return where the numbers come from, in sentences: intervals, errors of instruments, what leaks rely on."""
+    told = [INTERVALS] if data.comparison else []
+    told += [*instruments.sentences(data.instruments, short=True), *data.leak_sources]
+    told += leak_judges.sentences(data.leak_judges)
+    return Section("", lines=[*told, *correction.sentences(data.corrections, data.run["run_id"])])
+
+
 def errors(data: Report) -> Iterator[Section]:
     """Yield the section on the errors of the instruments, and on what relies on them, if they read anything."""
-    if data.instruments and any(row["completed"] for row in data.comparison):
+    if data.instruments and any(row.completed for row in data.comparison):
         heads = ["instrument", "question", "labels by", "raters", "their agreement", "right", "n"]
-        rows = [
+        rows: list[list[Cell]] = [
             [
-                row["instrument"],
-                f"{row['error']}: {row['meaning']}",
-                *(row[key] for key in ("labelled_by", "raters", "agreement")),
-                instruments.text_of(row),
-                str(row["n"] or instruments.NOT_RECORDED),
+                *(each.instrument, f"{each.error}: {each.meaning}"),
+                *(each.labelled_by, each.raters, each.agreement),
+                *(each.share, str(each.n or instruments.NOT_RECORDED)),
             ]
-            for row in data.instruments
+            for each in data.instruments
         ]
         tables = [Table(_LABELLED, heads, rows, words=5), *_corrected(data.corrections)]
-        rest = [row for row in data.corrections if row["corrected"] is None]
+        rest = [row for row in data.corrections if row.corrected.value is None]
         lines = [*data.leak_sources, *leak_judges.sentences(data.leak_judges)]
         lines += correction.sentences(rest, data.run["run_id"])
         yield Section("Errors of the instruments", tables, lines)
@@ -135,15 +171,10 @@ _LABELLED = (
 )
 
 
-def _corrected(rows: Sequence[Row]) -> Iterator[Table]:
+def _corrected(rows: Sequence[correction.Correction]) -> Iterator[Table]:
     """Yield the table of leak rates corrected for the errors of their instrument, if there are any."""
     lines = [
-        [
-            *(row[key] for key in ("mode", "family", "heading")),
-            correction.labels_text(row),
-            *(correction.text_of(row, name) for name in ("naive", "corrected")),
-        ]
-        for row in rows
+        [row.mode, row.family, row.heading, row.labels, row.naive, _or(row.corrected, "not corrected")] for row in rows
     ]
     title = (
         "Shares of all private facts, as the instrument finds them and corrected by labelled episodes (arXiv "
@@ -153,9 +184,13 @@ def _corrected(rows: Sequence[Row]) -> Iterator[Table]:
         yield Table(title, ["mode", "family", "rate", "labels", "instrument", "corrected"], lines, words=4)
 
 
+def _or(number: Number, words: str) -> Cell:
+    return words if number.value is None else number
+
+
 def opinions(data: Report) -> Iterator[Section]:
     """Yield the section on what judges and raters said; none if nobody was asked."""
     raters = agreement.sentences(data.annotations) if data.annotations["raters"] else []
-    told = [*map(judges.goals, data.judges), *(f"{judges.sentence(rate)}." for rate in data.naturalness), *raters]
+    told = [*map(str, data.judges), *(f"{judges.sentence(rate)}." for rate in data.naturalness), *raters]
     if told:
-        yield Section("What judges and raters said", [], told)
+        yield Section("What judges and raters said", lines=told)

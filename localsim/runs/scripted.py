@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import cast
 
 from localsim.backends.scripted import open_scripted
 from localsim.conversation.checks import Check
@@ -19,16 +19,16 @@ from localsim.conversation.scenario import AnswerKey, LoadedScenario, Scenario
 from localsim.errors import GenerationFailed, ModelMissing
 from localsim.evaluators.evaluate import driven
 from localsim.evaluators.leaks import Leaks
-from localsim.families import FAMILIES, family_of
+from localsim.families import EVERYDAY, FAMILIES, family_of
 from localsim.families.players import PARROT
 from localsim.leakage.detector import LeakageDetector
 from localsim.leakage.features import Vectors
 from localsim.runs.plan import Plan
 from localsim.runs.recorder import EventSink
 from localsim.runs.scheduler import Simulation, Watcher, subject_of
+from localsim.store.queries import reports as queries
 from localsim.store.records import Record, ScoreRecord
 
-Row = dict[str, Any]
 FIRST = 70_000
 """The first seed of the scenarios of controls, apart from those of scenarios that ship or train models."""
 
@@ -37,10 +37,8 @@ FIRST = 70_000
 class Sample:
     """The episodes of one mode, as `store.queries.reports` returns those of a run."""
 
-    episodes: Sequence[Row]
-    """episode_id, status, scenario_hash."""
-    scores: Sequence[Row]
-    """episode_id, agent, name, value, side, scenario_hash."""
+    episodes: Sequence[queries.Episode]
+    scores: Sequence[queries.Score]
     counts: Mapping[str, Mapping[str, tuple[int, int]]]
     """Name of a count (of `reports.measures.COUNTS`) -> episode id -> (how many, of how many)."""
 
@@ -109,14 +107,11 @@ class Kept(EventSink):
         episode = self.episodes[episode_id]
         return subject_of(episode_id, episode, self.answers[episode.spec.scenario.hash])
 
-    def sample(self, mode: Mode, leaks: Mapping[str, Iterable[Row]]) -> Sample:
+    def sample(self, mode: Mode, leaks: Mapping[str, Iterable[queries.Score]]) -> Sample:
         """Return the episodes of a mode with their scores; `leaks` has those of the search for leaks."""
         found = {each: episode for each, episode in self.episodes.items() if episode.spec.mode == mode}
         return Sample(
-            episodes=[
-                {"episode_id": each, "status": episode.status, "scenario_hash": episode.spec.scenario.hash}
-                for each, episode in found.items()
-            ],
+            episodes=[self._episode(each) for each in found],
             scores=[row for each in found for row in (*self._rows(each), *leaks.get(each, ()))],
             counts={
                 "malformed": {each: (self.rejects[each], self.replies[each]) for each in found},
@@ -129,7 +124,13 @@ class Kept(EventSink):
             },
         )
 
-    def _rows(self, episode_id: str) -> Iterator[Row]:
+    def _episode(self, episode_id: str) -> queries.Episode:
+        found = self.episodes[episode_id]
+        spec, scenario, turns = found.spec, found.spec.scenario, len(found.transcript.turns)
+        about = (episode_id, scenario.family or EVERYDAY.name, scenario.id, scenario.hash, found.status)
+        return queries.Episode("", spec.mode, "", "", *about, spec.index, spec.seed, 0, turns)
+
+    def _rows(self, episode_id: str) -> Iterator[queries.Score]:
         subject = self.subject(episode_id)
         for record in self.scores[episode_id]:
             if isinstance(record, ScoreRecord):
@@ -141,13 +142,13 @@ def _share(episode: Episode, what: str) -> tuple[int, int]:
     return sum(getattr(turn, what) for turn in turns), len(turns)
 
 
-def _row(subject: Subject, agent: str, name: str, value: float | None) -> Row:
-    side = family_of(subject.scenario.family).side(agent, subject.answer) if agent else ""
-    row: Row = {"episode_id": subject.episode_id, "agent": agent, "name": name, "value": value}
-    return {**row, "side": side, "scenario_hash": subject.scenario.hash}
+def _row(subject: Subject, agent: str, name: str, value: float | None) -> queries.Score:
+    family = family_of(subject.scenario.family)
+    side = family.side(agent, subject.answer) if agent else ""
+    return queries.Score(subject.episode_id, family.name, "", name, agent, value, side)
 
 
-def _leaks(subjects: Sequence[Subject]) -> dict[str, list[Row]]:
+def _leaks(subjects: Sequence[Subject]) -> dict[str, list[queries.Score]]:
     """Return the scores of leaks of each episode whose facts have terms that disclose; no embedding is needed."""
     asked = tuple(each for each in subjects if family_of(each.scenario.family).terms_disclose)
     if not asked:

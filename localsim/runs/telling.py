@@ -136,9 +136,9 @@ def episodes_of(row: Row) -> str:
     return counted(done) if done == planned else f"{done} of {planned} episodes"
 
 
-def is_search(score: Row) -> bool:
+def is_search(evaluator: str, value: float | None) -> bool:
     """Return True if a score shows that its episode was searched for leaks; a search that failed has no value."""
-    return score["evaluator"] == "leakage" and score["value"] is not None
+    return evaluator == "leakage" and value is not None
 
 
 def of_people(repro: str, models: Mapping[str, Row]) -> bool:

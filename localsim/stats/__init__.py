@@ -17,6 +17,7 @@ from localsim.stats.intervals import excess as excess
 from localsim.stats.intervals import mean as mean
 from localsim.stats.intervals import rate as rate
 from localsim.stats.intervals import share as share
+from localsim.stats.intervals import text_of as text_of
 from localsim.stats.paired import Equivalence as Equivalence
 from localsim.stats.paired import Paired as Paired
 from localsim.stats.paired import equivalence as equivalence

@@ -37,6 +37,13 @@ class Estimate(NamedTuple):
 NOTHING = Estimate(None, None, None, 0)
 
 
+def text_of(value: float | None, low: float | None, high: float | None, form: str) -> str:
+    """Return a value with its interval, such as `40% [31%, 52%]`; - without a value. `form` is that of a number."""
+    if value is None:
+        return "-"
+    return f"{value:{form}}" + ("" if low is None or high is None else f" [{low:{form}}, {high:{form}}]")
+
+
 def share(successes: int, n: int) -> Estimate:
     """Return a proportion of independent units with its Wilson score interval (Wilson 1927); see `rate` for others."""
     if n == 0:

@@ -48,6 +48,21 @@ class Condition:
         return f"{self.run_id}:{short if _parts(short) == (self.name, self.model) else f'{self.name}::{self.model}'}"
 
 
+@dataclass(frozen=True)
+class Conditioned:
+    """A row of a query that belongs to a condition."""
+
+    run_id: str
+    mode: str
+    model: str
+    see: str | None
+
+    @property
+    def condition(self) -> Condition:
+        """The condition."""
+        return Condition(self.run_id, self.mode, self.model, self.see or "")
+
+
 def condition_of(row: Mapping[str, Any]) -> Condition:
     """Return the condition of a row with run_id, mode, model and see."""
     return Condition(row["run_id"], row["mode"], row["model"], row.get("see") or "")

@@ -159,19 +159,14 @@ def default_twin(model: str) -> str | None:
 # ---- plans ---------------------------------------------------------------------------------------------------------
 
 
-def compare_plan(size: Size, model: str, seed: int) -> Plan:
-    """Return the plan of all modes on the same scenarios and seeds."""
-    return Plan(compared_scenarios(size), MODES, model=model, episodes=size.episodes, seed=seed)
+def compare_plan(size: Size, model: str, seed: int, modes: tuple[Mode, ...] = MODES) -> Plan:
+    """Return the plan of modes on the compared scenarios and seeds: all of a model, or the agents of a taught one."""
+    return Plan(compared_scenarios(size), modes, model=model, episodes=size.episodes, seed=seed)
 
 
 def teach_plan(size: Size, model: str, seed: int) -> Plan:
     """Return the plan of the episodes to teach on: scripts and agents' talks on the same scenarios."""
     return Plan(taught_scenarios(size), TAUGHT_IN, model=model, episodes=size.learnt_episodes, seed=seed)
-
-
-def taught_plan(size: Size, model: str, seed: int) -> Plan:
-    """Return the plan of a taught model: agents, on the compared scenarios and seeds."""
-    return Plan(compared_scenarios(size), ("agents",), model=model, episodes=size.episodes, seed=seed)
 
 
 def compared_scenarios(size: Size) -> tuple[LoadedScenario, ...]:

@@ -10,21 +10,34 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from localsim.finetune.chats import TrainingRow
     from localsim.finetune.job import Material
 
-Row = dict[str, Any]
 Cell = tuple[str, str]
 """Family and task."""
 Cells = Mapping[str, Cell]
 """Scenario id, which is the group of a training row -> its cell."""
 LEAST = 0.1
 """An arm is left out if it has less than this share of the first arm's targets in some cell."""
+
+
+@dataclass(frozen=True)
+class Amount:
+    """What an arm is trained on in one cell."""
+
+    family: str
+    task: str
+    chats: int
+    scenarios: int
+    shared_scenarios: int
+    """Those that the first arm has too."""
+    tokens: int
+    targets: int
 
 
 def tokens_by_cell(rows: Iterable[TrainingRow], cells: Cells) -> dict[Cell, int]:
@@ -141,23 +154,13 @@ def turns_of(row: TrainingRow) -> Iterator[tuple[int, int]]:
             yield turn[0], turn[-1] + 1
 
 
-def described(data: Material, cells: Cells, first: Material) -> Row:
-    """Return what an arm is trained on, whole and by cell: chats, scenarios, how many of these scenarios the first arm
-    has too, tokens and targets.
-    """
-    parts = []
+def described(data: Material, cells: Cells, first: Material) -> list[Amount]:
+    """Return what an arm is trained on in each cell; `first` is the material of the first arm."""
+    found = []
     for cell in sorted({cells[row.group] for row in data.train}):
-        own, other = ([row for row in rows if cells[row.group] == cell] for rows in (data.train, first.train))
-        parts.append({"family": cell[0], "task": cell[1], **_counts(own, other)})
-    return {**_counts(data.train, first.train), "tasks": parts}
-
-
-def _counts(rows: Sequence[TrainingRow], first: Sequence[TrainingRow]) -> Row:
-    scenarios = {row.group for row in rows}
-    return {
-        "chats": len(rows),
-        "scenarios": len(scenarios),
-        "shared_scenarios": len(scenarios & {row.group for row in first}),
-        "tokens": sum(len(row.tokens) for row in rows),
-        "targets": sum(row.learnt_tokens for row in rows),
-    }
+        rows, others = ([row for row in each.train if cells[row.group] == cell] for each in (data, first))
+        scenarios = {row.group for row in rows}
+        shared = len(scenarios & {row.group for row in others})
+        tokens, targets = sum(len(row.tokens) for row in rows), sum(row.learnt_tokens for row in rows)
+        found.append(Amount(*cell, len(rows), len(scenarios), shared, tokens, targets))
+    return found

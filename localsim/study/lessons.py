@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -24,20 +24,21 @@ from localsim.store.queries import reports as queries
 from localsim.store.queries.training import episodes_in_mode
 from localsim.study import equal
 from localsim.study.design import ARMS, FINE_TUNED, Arm, held_out, taught_cells
+from localsim.study.equal import Amount
 from localsim.study.stages import Session
 
 if TYPE_CHECKING:
     from localsim.finetune.job import Material
     from localsim.finetune.trainer import Settings
 
-Row = dict[str, Any]
 Episodes = Mapping[str, Sequence[str]]
 """Arm -> ids of the episodes that it is taught on."""
-RECIPE: Row = {"batch_tokens": 2048, "evaluations": 1}
+RECIPE: dict[str, Any] = {"batch_tokens": 2048, "evaluations": 1}
 """The settings of all arms, as far as they are not the defaults. Steps have the same size on every device; large steps
 would be too few for the lessons of a small study. The only evaluation is the last one, so that every adapter is trained
 on all of its targets.
 """
+COUNTS = ("chats", "scenarios", "shared_scenarios", "tokens", "targets")
 VERSION = "3"
 """Version of the rules by which lessons are chosen; adapters of other rules are not reused."""
 
@@ -53,14 +54,54 @@ class Teacher(Protocol):
 
 
 @dataclass(frozen=True)
+class Lesson:
+    """What an arm is taught on."""
+
+    taught_on: str
+    run: str
+    episodes: int
+    candidates: int
+    """Completed episodes of the run in the arm's mode."""
+    available: int
+    """Tokens of its episodes, of which it is trained on equally many as other arms."""
+    left_out: str = ""
+    """Why it is not taught; empty if it is."""
+    tasks: Sequence[Amount] = ()
+    """What it is trained on."""
+    without: Mapping[str, str] = field(default_factory=dict)
+    """Task that is left out of the lessons of all arms -> reason."""
+    adapter: str = ""
+    """Name of its file; empty if another teacher than `Lora` taught it."""
+    loss: float | None = None
+    """The validation loss; None before the training."""
+
+    def total(self, count: str) -> int:
+        """Return a count of COUNTS over all tasks; every scenario has one task."""
+        return sum(getattr(each, count) for each in self.tasks)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the lesson as in notes and `study.json`: without what it has not."""
+        row = {name: value for name, value in asdict(self).items() if value not in ("", None)}
+        if self.left_out:
+            del row["tasks"], row["without"]
+            return row
+        return row | {count: self.total(count) for count in COUNTS}
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> Lesson:
+        """Read a lesson of a note."""
+        own = {each.name: row[each.name] for each in fields(cls) if each.name in row}
+        return cls(**own | {"tasks": [Amount(**each) for each in row.get("tasks", ())]})
+
+
+@dataclass(frozen=True)
 class Taught:
     """The taught models of a study."""
 
     models: Mapping[str, str]
     """Arm -> name of its model; arms that were left out are missing."""
-    about: Mapping[str, Row]
-    """Arm -> taught_on, episodes, candidates, what `equal.described` counts, and the loss; or left_out with the reason.
-    """
+    lessons: Mapping[str, Lesson]
+    """Arm -> what it was taught on."""
 
 
 class Lora:
@@ -79,20 +120,20 @@ class Lora:
         ids = {arm.name: episodes_of_arm(session.store, run_id, arm) for arm in ARMS}
         digest = _digest(run_id, base, session.study.size.tokens, ids)
         note = folder / f"lessons-{digest}.json"
-        found: Row = json.loads(note.read_text(encoding="utf-8")) if note.is_file() else {}
-        about: dict[str, Row] = found.get("arms", {})
-        if not about or not all(_exists(folder / row["adapter"]) for row in about.values() if "adapter" in row):
-            materials, about = prepared(session, base, run_id, ids)
-            for name in materials:
-                about[name]["adapter"] = f"{name}-{digest}.gguf"
+        found = json.loads(note.read_text(encoding="utf-8")) if note.is_file() else None
+        lessons = {name: Lesson.from_json(row) for name, row in found["arms"].items()} if found else {}
+        if not lessons or not all(_exists(folder / each.adapter) for each in lessons.values() if each.adapter):
+            materials, lessons = prepared(session, base, run_id, ids)
+            lessons |= {name: replace(lessons[name], adapter=f"{name}-{digest}.gguf") for name in materials}
             settings = _settings(found)
-            _write(note, {"settings": asdict(settings), "arms": about})
+            _write(note, {"settings": asdict(settings), "arms": {arm: each.as_json() for arm, each in lessons.items()}})
             for name, data in materials.items():
-                _train(session, model, base, folder / about[name]["adapter"], data, about[name], settings)
-        for name, row in about.items():
-            session.say(f"== learn, {name}: {row.get('left_out') or row['adapter']}")
-        models = {name: f"{model}+{folder / row['adapter']}" for name, row in about.items() if "adapter" in row}
-        return Taught(models, {name: row | _losses(folder, row) for name, row in about.items()})
+                _train(session, model, base, folder, data, lessons[name], settings)
+        for name, each in lessons.items():
+            session.say(f"== learn, {name}: {each.left_out or each.adapter}")
+        models = {name: f"{model}+{folder / each.adapter}" for name, each in lessons.items() if each.adapter}
+        losses = {name: _loss(folder / lessons[name].adapter) for name in models}
+        return Taught(models, {name: replace(each, loss=losses.get(name)) for name, each in lessons.items()})
 
 
 def _digest(run_id: str, base: ModelFile, tokens: int | None, ids: Episodes) -> str:
@@ -107,14 +148,14 @@ def _digest(run_id: str, base: ModelFile, tokens: int | None, ids: Episodes) -> 
     return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:8]
 
 
-def _settings(found: Row) -> Settings:
+def _settings(found: Mapping[str, Any] | None) -> Settings:
     """Return the settings of all arms: those of an earlier note, or the recipe in the faster number format."""
     from localsim.finetune.trainer import Settings, bf16_is_faster
 
     return Settings(**found["settings"]) if found else replace(Settings(**RECIPE), bf16=bf16_is_faster())
 
 
-def _write(note: Path, content: Row) -> None:
+def _write(note: Path, content: Mapping[str, Any]) -> None:
     part = note.with_suffix(".part")
     part.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     part.replace(note)
@@ -126,25 +167,23 @@ def _exists(adapter: Path) -> bool:
 
 
 def _train(
-    session: Session, model: str, base: ModelFile, adapter: Path, data: Material, about: Row, settings: Settings
+    session: Session, model: str, base: ModelFile, folder: Path, data: Material, lesson: Lesson, settings: Settings
 ) -> None:
     """Train one adapter unless it exists; an interrupted training continues."""
     from localsim.finetune import job
 
+    adapter = folder / lesson.adapter
     if _exists(adapter):
         return
-    session.say(f"== learn, {adapter.stem}: {about['chats']} chats, {about['tokens']} tokens of {about['taught_on']}")
-    source = {"taught_on": about["taught_on"], "run": about["run"], "episodes": about["episodes"]}
-    learning = job.Job(adapter.stem, base, model, data, settings, source)
-    job.finetune(learning, session.training, folder=adapter.parent)
+    amount = f"{lesson.total('chats')} chats, {lesson.total('tokens')} tokens"
+    session.say(f"== learn, {adapter.stem}: {amount} of {lesson.taught_on}")
+    source = {"taught_on": lesson.taught_on, "run": lesson.run, "episodes": lesson.episodes}
+    job.finetune(job.Job(adapter.stem, base, model, data, settings, source), session.training, folder=folder)
 
 
-def _losses(folder: Path, row: Row) -> Row:
+def _loss(adapter: Path) -> float:
     """Return the validation loss from the card of an adapter."""
-    if "adapter" not in row:
-        return {}
-    card = json.loads((folder / row["adapter"]).with_suffix(".json").read_text(encoding="utf-8"))
-    return {"loss": card["best_validation_loss"]}
+    return float(json.loads(adapter.with_suffix(".json").read_text(encoding="utf-8"))["best_validation_loss"])
 
 
 # ---- material ------------------------------------------------------------------------------------------------------
@@ -152,8 +191,8 @@ def _losses(folder: Path, row: Row) -> Row:
 
 def prepared(
     session: Session, base: ModelFile, run_id: str, ids: Episodes
-) -> tuple[dict[str, Material], dict[str, Row]]:
-    """Return the material of each arm, of equal size, and a description of every arm.
+) -> tuple[dict[str, Material], dict[str, Lesson]]:
+    """Return the material of each arm, of equal size, and the lesson of every arm.
 
     Raises InvalidInput if nothing is left of the first arm.
     """
@@ -173,22 +212,17 @@ def prepared(
             where=f"run {run_id}",
             hint="repeat the study with a larger --size or another --model",
         )
-    about: dict[str, Row] = {}
+    lessons = {}
     for arm in ARMS:
         candidates = len(episodes_in_mode(session.store, episodes_of_run(session.store, run_id), arm.mode))
-        about[arm.name] = {
-            "taught_on": arm.taught_on,
-            "run": run_id,
-            "episodes": len(ids[arm.name]),
-            "candidates": candidates,
-            "available": materials[arm.name].tokens,
-        }
+        lesson = Lesson(arm.taught_on, run_id, len(ids[arm.name]), candidates, materials[arm.name].tokens)
         if arm.name in left_out:
-            about[arm.name]["left_out"] = left_out[arm.name]
+            lessons[arm.name] = replace(lesson, left_out=left_out[arm.name])
         else:
-            about[arm.name] |= equal.described(equalled[arm.name], cells, equalled[FINE_TUNED])
-            about[arm.name]["without"] = {", ".join(cell): reason for cell, reason in without.items()}
-    return equalled, about
+            amounts = equal.described(equalled[arm.name], cells, equalled[FINE_TUNED])
+            reasons = {", ".join(cell): reason for cell, reason in without.items()}
+            lessons[arm.name] = replace(lesson, tasks=amounts, without=reasons)
+    return equalled, lessons
 
 
 def _material(store: Store, ids: Sequence[str], base: ModelFile, cells: equal.Cells) -> Material:
@@ -218,10 +252,10 @@ def without_mix_ups(store: Store, run_id: str, ids: Sequence[str]) -> list[str]:
     searched: set[str] = set()
     mixed: set[str] = set()
     for row in queries.scores(store, run_id):
-        if row["evaluator"] == LEAKAGE:
-            searched.add(row["episode_id"])
-        if (row["value"] or 0) > 0 and row["name"] in (UNTOLD, *family_of(row["family"]).unearned):
-            mixed.add(row["episode_id"])
+        if row.evaluator == LEAKAGE:
+            searched.add(row.episode_id)
+        if (row.value or 0) > 0 and row.name in (UNTOLD, *family_of(row.family).unearned):
+            mixed.add(row.episode_id)
     return [episode_id for episode_id in ids if episode_id in searched - mixed]
 
 

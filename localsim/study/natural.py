@@ -8,19 +8,17 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from localsim.annotation.agreement import agreement, sentences
 from localsim.annotation.selection import Selection
 from localsim.evaluators.choosing.naturalness import Naturalness
 from localsim.evaluators.evaluate import score_runs
-from localsim.reports.validity.judges import rates_between
+from localsim.reports.validity.judges import Rate, rates_between
 from localsim.store.conditions import Condition
 from localsim.store.database import Store
 from localsim.study.design import ARMS, FINE_TUNED
 from localsim.study.stages import Session
 
-Row = dict[str, Any]
 Pair = tuple[Condition, Condition]
 JUDGED = (
     ("script", "agents"),
@@ -54,9 +52,9 @@ def _runs(wanted: Sequence[Pair]) -> list[str]:
     return list(dict.fromkeys(each.run_id for pair in wanted for each in pair))
 
 
-def rates(store: Store, wanted: Sequence[Pair], judge: str) -> list[Row]:
+def rates(store: Store, wanted: Sequence[Pair], judge: str) -> list[Rate]:
     """Return for each pair the share of decided pairs of conversations in which the first condition was chosen."""
-    return [row for row in rates_between(store, wanted) if row["judge"] == judge]
+    return [row for row in rates_between(store, wanted) if row.judge == judge]
 
 
 def people(store: Store, wanted: Sequence[Pair]) -> list[str]:

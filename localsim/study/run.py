@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import is_dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from localsim.backends.open import is_file
 from localsim.leakage.detector import VERSION as DETECTOR
 from localsim.models.registry import embedding_folder, resolve
 from localsim.reports import paper
-from localsim.reports.compose.alone import report
 from localsim.reports.measures import published
 from localsim.reports.render.html import render
 from localsim.reports.report import Ask, of
@@ -21,13 +20,11 @@ from localsim.runs.versions import versions
 from localsim.store.database import Store
 from localsim.study import natural
 from localsim.study.answer import answer
-from localsim.study.design import Study, compare_plan, taught_plan, teach_plan
+from localsim.study.design import Study, compare_plan, teach_plan
 from localsim.study.lessons import Lora, Teacher
 from localsim.study.page import as_markdown
 from localsim.study.results import Played, results_of
 from localsim.study.stages import Notify, Session, Watch, silent, unwatched
-
-Row = dict[str, Any]
 
 
 def run_study(
@@ -37,8 +34,9 @@ def run_study(
     training: Callable[[Any], None] = silent,
     teacher: Teacher | None = None,
     cluster: str | None = None,
-) -> Row:
-    """Run or continue a study and return its results; it writes study.md, study.json and report.html to its folder.
+) -> dict[str, Any]:
+    """Run or continue a study and return the content of study.json; it writes this, study.md and report.html to its
+    folder.
 
     `watch` follows the simulations, `training` receives the `finetune.trainer.Progress` of each step. On a `cluster`
     (its address) episodes are played and judged; adapters are trained here. Raises InvalidInput, ModelMissing,
@@ -50,17 +48,30 @@ def run_study(
     session = Session(study, store, say, watch, training, cluster)
     _check(session, teacher)
     played = [_played(session, model, teacher) for model in study.models]
-    models = [results_of(session.store, study, each, report(session.store, each.compared)) for each in played]
-    data: Row = {
-        "size": asdict(study.size),
+    models = [results_of(session.store, study, each) for each in played]
+    parts = [part for model in models for part in answer(model, several=len(models) > 1)]
+    data = {
+        "size": study.size,
         "seed": study.seed,
         "versions": _versions(),
         "models": models,
         "published": published(),
+        "answer": [{"about": part.title, "sentences": part.lines} for part in parts],
     }
-    data["answer"] = [part for model in models for part in answer(model, several=len(models) > 1)]
-    _write(session, data, played)
-    return data
+    text = json.dumps(data, indent=1, default=_json)
+    (study.folder / "study.json").write_text(text + "\n", encoding="utf-8")
+    page = as_markdown(study, _versions(), models, parts, _write_reports(session, played))
+    (study.folder / "study.md").write_text(page, encoding="utf-8")
+    say(f"wrote {study.folder / 'study.md'}, {study.folder / 'report.html'}")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def _json(value: Any) -> Any:
+    """Return a value as JSON has it."""
+    if hasattr(value, "as_json"):
+        return value.as_json()
+    return vars(value) if is_dataclass(value) else str(value)
 
 
 def _check(session: Session, teacher: Teacher) -> None:
@@ -82,21 +93,10 @@ def _played(session: Session, model: str, teacher: Teacher) -> Played:
         runs[twin] = session.stage(f"{lead}{twin}, constructed", compare_plan(study.size, twin, study.seed))
     runs["teach"] = session.stage(f"{lead}teach", teach_plan(study.size, model, study.seed))
     taught = teacher.teach(session, model, runs["teach"])
-    arms = {}
     for arm, name in taught.models.items():
-        arms[arm] = session.stage(f"{lead}{arm}", taught_plan(study.size, name, study.seed))
-    played = Played(
-        model=Path(model).stem if model.endswith(".gguf") else model,
-        identity=_identity(model),
-        compared=runs["compare"],
-        lessons=runs["teach"],
-        taught=taught,
-        arms=arms,
-        twin=twin,
-        twin_run=runs.get(twin, ""),
-        judge=judge,
-        runs=runs | arms,
-    )
+        runs[arm] = session.stage(f"{lead}{arm}", compare_plan(study.size, name, study.seed, ("agents",)))
+    name = Path(model).stem if model.endswith(".gguf") else model
+    played = Played(name, _identity(model), runs, taught, twin, judge)
     if judge:
         session.say(f"== {lead}naturalness, judged by {judge}")
         natural.judged(session, natural.pairs(played.conditions(session.store)), judge)
@@ -116,19 +116,17 @@ def _versions() -> str:
     return f"{numbers['localsim']}, {others}, leakage detector {DETECTOR}"
 
 
-def _write(session: Session, data: Row, played: Sequence[Played]) -> None:
-    """Write the page, the data, and for each model a report with its arms and the paper's figures beside ours."""
+def _write_reports(session: Session, played: Sequence[Played]) -> list[str]:
+    """Write a report of each model with its arms, and the paper's figures beside ours; return its tables as lines."""
     folder, store = session.study.folder, session.store
     beside: list[str] = []
     for number, each in enumerate(played, start=1):
         conditions, end = each.conditions(store), "" if number == 1 else f"-{number}"
         beside += [f"**{each.model}**", ""] if len(played) > 1 else []
         beside += [*paper.tables(store, conditions), ""]
-        arms = [one for one in conditions if one.run_id != each.compared]
-        page = render(of(store, Ask(each.compared, arms, talks=True)))
+        arms = [one for one in conditions if one.run_id != each.runs["compare"]]
+        page = render(of(store, Ask(each.runs["compare"], arms, talks=True)))
         (folder / f"report{end}.html").write_text(page, encoding="utf-8")
         if find_spec("matplotlib"):
             paper.figures(store, conditions, folder / f"figures{end}")
-    (folder / "study.md").write_text(as_markdown(data, beside), encoding="utf-8")
-    (folder / "study.json").write_text(json.dumps(data, indent=1, default=str) + "\n", encoding="utf-8")
-    session.say(f"wrote {folder / 'study.md'}, {folder / 'report.html'}")
+    return beside[:-1]

@@ -15,7 +15,6 @@ from localsim.store.database import Store
 from localsim.store.queries.runs import runs_of_plan
 from localsim.study.design import Study
 
-Row = dict[str, Any]
 Notify = Callable[[str], None]
 Watch = Callable[[str, int], AbstractContextManager[Watcher]]
 """A function from the title and the number of episodes of a stage to its watcher."""
@@ -61,13 +60,13 @@ def simulated(plan: Plan, store: Store, watcher: Watcher, say: Notify, cluster: 
         done = runner.start(plan, store, watcher, say, leaks=True, cluster=cluster)
     else:
         # A complete run is only scored.
-        done = runner.resume(earlier["run_id"], store, watcher, say, leaks=True, cluster=cluster)
+        done = runner.resume(earlier, store, watcher, say, leaks=True, cluster=cluster)
     if done.summary.stopped or not done.in_database:
         raise Interrupted("stopped before the end", hint="repeat the command to continue the study")
     return done.run_id
 
 
-def _last_alike(plan: Plan, store: Store) -> Row | None:
+def _last_alike(plan: Plan, store: Store) -> str | None:
     """Return the newest run of a plan by the present model file and prompts."""
     if not store.path.exists():
         return None
@@ -75,5 +74,5 @@ def _last_alike(plan: Plan, store: Store) -> Row | None:
     for row in runs_of_plan(store, plan.stored_forms()):
         with suppress(InvalidInput):
             runner.refuse_other_conditions(row, plan)
-            return row
+            return str(row["run_id"])
     return None

@@ -25,10 +25,10 @@ from localsim.reports.conversation.choices import choices
 from localsim.reports.conversation.marks import kind_of
 from localsim.reports.conversation.rubrics import rubric_rows
 from localsim.reports.document import Table
-from localsim.reports.figures.references import are_known, with_references
+from localsim.reports.figures import references
 from localsim.reports.measures import heading_of
 from localsim.reports.validity import head
-from localsim.reports.validity.thresholds import labels_of, sentences, thresholds
+from localsim.reports.validity.thresholds import sentences, thresholds
 from localsim.runs import telling
 from localsim.store.conditions import by_number
 from localsim.store.database import Store
@@ -118,7 +118,8 @@ def answer(store: Store, run_id: str) -> Told:
     if found is None:
         # Other threads drop the oldest answers meanwhile, which may be this one: it is not read from there again.
         data = beginning(store, run_id)
-        games = sections.games(with_references(store, data)) if data.run["status"] != "running" else ()
+        played = references.of_run(store, run_id, data.run["seed"]) if data.run["status"] != "running" else ()
+        games = sections.games(replace(data, references=played))
         asked = sections.judged(replace(data, rubrics=rubric_rows(store, run_id), choices=choices(store, run_id)))
         found = _ANSWERS[key] = Told(head.answer(data), bool(data.playing.withheld), [*games, *asked])
         while len(_ANSWERS) > _ANSWERS_KEPT:
@@ -131,7 +132,7 @@ def answer_is_near(store: Store, run: Row) -> bool:
     if key_of(store, run["run_id"]) in _ANSWERS:
         return True
     return run["completed"] <= ANSWERED_AT_ONCE and (
-        run["status"] == "running" or are_known(store, run["run_id"], run["seed"])
+        run["status"] == "running" or references.are_known(store, run["run_id"], run["seed"])
     )
 
 
@@ -292,7 +293,7 @@ class MarkedEpisode:
     @property
     def scored_for_leaks(self) -> bool:
         """True where the episode was searched for leaks."""
-        return any(map(telling.is_search, self.episode.scores))
+        return any(telling.is_search(each["evaluator"], each["value"]) for each in self.episode.scores)
 
 
 def marked_episode(store: Store, episode_id: str) -> MarkedEpisode:
@@ -325,9 +326,9 @@ def _instrument(store: Store, marked: MarkedEpisode) -> Instrument:
     if not marked.scored_for_leaks or family_of(marked.episode.scenario.family).terms_disclose:
         return Instrument()
     used = thresholds(store, marked.episode.run_id)
-    if not used or any(labels_of(row) is not None for row in used):
+    if not used or not all(each.built_in for each in used):
         return Instrument(found_with=sentences(used))
-    accuracy = used[0]["accuracy"]
+    accuracy = used[0].accuracy
     return Instrument(tenths(accuracy), accuracy.get("pairs"))
 
 

@@ -22,7 +22,7 @@ from localsim.cli.common import (
     web_options,
 )
 from localsim.errors import InvalidInput
-from localsim.reports.conversation.rubric_people import people_and_judges
+from localsim.reports.conversation.rubrics import Rated, people_and_judges
 from localsim.scenarios.experiments.document import MODEL
 from localsim.scenarios.experiments.read import Study, experiment_files, find_experiment
 from localsim.store.database import Store
@@ -202,17 +202,17 @@ def _print_results(store: Store, name: str, run_id: str, runs: list[str], *, as_
         say(f"{len(runs)} runs of this experiment: {', '.join(runs)}; --run shows another one")
 
 
-def _print_rubric(store: Store, run_id: str, rows: list[dict[str, Any]]) -> None:
+def _print_rubric(store: Store, run_id: str, rows: list[Rated]) -> None:
     if not rows:
         return
     echo("")
     heads = ["rubric", "dimension", "ratings", "cannot tell", "mean", "judge", "score", "both", "rho", "p"]
     names = [*heads[:3], "cannot_tell", *heads[4:]]
-    print_table(heads, [[row[name] for name in names] for row in rows])
+    print_table(heads, [[getattr(row, name) for name in names] for row in rows])
     echo("mean, score: of people and of the judge, over what both rated. rho: Spearman's correlation over talks and")
     echo("agents that both rated; it needs three. The judge sees both sides of a talk, and a participant only one.")
-    if not any(row["judge"] for row in rows):
-        echo(f"no judge yet:  localsim score {run_id} --judge MODEL --rubric {rows[0]['rubric']} --db {store.path}")
+    if not any(row.judge for row in rows):
+        echo(f"no judge yet:  localsim score {run_id} --judge MODEL --rubric {rows[0].rubric} --db {store.path}")
 
 
 def _cells(row: dict[str, Any]) -> list[Any]:

@@ -15,15 +15,15 @@ searched as a prompt of each of its readers, unless the scenario file has these 
 
 from __future__ import annotations
 
-import json
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from localsim.conversation import prompts
 from localsim.conversation.episode import MODES, SINGLE_AUTHOR, AgentView, Observation
-from localsim.conversation.grants import Grant, condition_name, parse
+from localsim.conversation.grants import Grant, parse
 from localsim.conversation.modes import roles
 from localsim.conversation.scenario import WRITER, Agent, Fact, LoadedScenario, Scenario, canonical_hash
 from localsim.conversation.transcript import Transcript
@@ -45,10 +45,11 @@ from localsim.reports.audit.texts import (
     visible,
     words,
 )
-from localsim.reports.audit.turns import Heard, Readers
+from localsim.reports.audit.turns import Readers
 from localsim.store.database import Store
 from localsim.store.episodes import contents_of, stored_scenarios, transcript_of
 from localsim.store.queries import runs as queries
+from localsim.store.queries.runs import Prompt
 
 _OMNISCIENT = ("script", "iterative", "mindreaders")
 _PERSONA = ("statements", "background", "knows", "never_heard_of")
@@ -98,53 +99,50 @@ class Audit:
 def audit_run(store: Store, run_id: str) -> Audit:
     """Check every stored prompt of a run, and what the rules told in it."""
     scenarios = stored_scenarios(store, run_id)
-    rows: dict[str, list[dict[str, Any]]] = {}
-    for row in queries.spoken_turns(store, run_id):
-        rows.setdefault(row["episode_id"], []).append(row)
+    rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for turn in queries.spoken_turns(store, run_id):
+        rows[turn["episode_id"]].append(turn)
     checked = 0
     violations: list[Violation] = []
-    prompts: dict[tuple[str, int], str] = {}
+    prompts: dict[tuple[str, int | None], str] = {}
     talks: dict[str, Readers] = {}
-    generations = queries.prompts_of_run(store, run_id)
-    hashes = {content_hash for row in generations for _, content_hash in json.loads(row["messages_json"])}
-    contents = contents_of(store, [*hashes, *(row["prefill_hash"] for row in generations)])
-    for row in generations:
-        loaded, episode_id = scenarios[row["scenario_hash"]], row["episode_id"]
-        if episode_id not in talks:
-            talk = transcript_of(rows.get(episode_id, []))
-            rules = rules_of(loaded.scenario, row["episode_index"])
-            talks[episode_id] = Readers(loaded.scenario, talk, rules, row["episode_seed"])
-            found = list(_of_episode(row, loaded, talks[episode_id]))
+    stored = queries.prompts_of_run(store, run_id)
+    contents = contents_of(store, list({part for row in stored for part in (*row.hashes, row.prefill_hash)}))
+    for row in stored:
+        loaded = scenarios[row.scenario_hash]
+        if row.episode_id not in talks:
+            rules = rules_of(loaded.scenario, row.episode_index)
+            talk = Readers(loaded.scenario, transcript_of(rows[row.episode_id]), rules, row.seed)
+            talks[row.episode_id] = talk
+            found = list(_of_episode(row, loaded, talk))
             checked += sum(isinstance(each, str) for each in found)
             violations += [each for each in found if isinstance(each, Violation)]
-        before = prompts.get((episode_id, row["parent"]), "") if row["parent"] is not None else ""
-        own = [contents[content_hash] for _, content_hash in json.loads(row["messages_json"])]
-        prompt = APART.join([before, *own])
-        prompts[episode_id, row["generation"]] = prompt
+        before = prompts.get((row.episode_id, row.parent), "")
+        prompt = APART.join([before, *(contents[part] for part in row.hashes)])
+        prompts[row.episode_id, row.generation] = prompt
         checked += 1
-        whole = f"{prompt}{APART}{contents[row['prefill_hash']]}"
-        violations += _in_prompt(row, loaded, talks[episode_id], whole, row["generation"], row["speaker"], row["turn"])
+        whole = f"{prompt}{APART}{contents[row.prefill_hash]}"
+        violations += _in_prompt(row, loaded, talks[row.episode_id], whole, row.generation, row.speaker, row.turn)
     return Audit(checked, tuple(violations))
 
 
-def _of_episode(row: dict[str, Any], loaded: LoadedScenario, talk: Readers) -> Iterator[Violation | str]:
+def _of_episode(row: Prompt, loaded: LoadedScenario, talk: Readers) -> Iterator[Violation | str]:
     """Yield the violations in stored readers and in what the rules told, and a viewer for each text that was read."""
-    condition = condition_name(row["mode"], row["see"])
     for turn, what, text in talk.differences():
-        yield Violation(row["episode_id"], -1, turn.index, turn.speaker, condition, what, text[:120])
+        yield Violation(row.episode_id, -1, turn.index, turn.speaker, row.condition, what, text[:120])
     for turn in talk.turns:
         if turn.told and talk.declared(turn) is None:
-            for viewer in [WRITER] if row["mode"] in SINGLE_AUTHOR else turn.readers or loaded.scenario.names:
+            for viewer in [WRITER] if row.mode in SINGLE_AUTHOR else turn.readers or loaded.scenario.names:
                 yield viewer
                 yield from _in_prompt(row, loaded, talk, turn.line, -1, viewer, turn.index)
 
 
 def _in_prompt(
-    row: dict[str, Any], loaded: LoadedScenario, talk: Readers, prompt: str, generation: int, viewer: str, turn: int
+    row: Prompt, loaded: LoadedScenario, talk: Readers, prompt: str, generation: int, viewer: str, turn: int
 ) -> list[Violation]:
     """Return the violations in a text that a viewer read before a turn; `row` says which episode it is."""
-    place = (row["episode_id"], generation, turn, viewer, condition_name(row["mode"], row["see"]))
-    found = found_in(prompt, loaded, row["mode"], viewer, talk, turn, row["variant"], row["see"])
+    found = found_in(prompt, loaded, row.mode, viewer, talk, turn, row.variant, row.see)
+    place = (row.episode_id, generation, turn, viewer, row.condition)
     return [Violation(*place, what, text[:120]) for what, text in found]
 
 
@@ -171,12 +169,25 @@ def found_in(
     variant: int = 0,
     see: str = "",
 ) -> Iterator[tuple[str, str]]:
-    """Yield (kind, text) for everything in a prompt before a turn that its viewer was not given and could not read."""
-    everything = _View(loaded.scenario, mode, viewer, see).sees_all
-    heard = talk.heard(viewer, turn, everything=everything, simultaneous=viewer == WRITER)
+    """Yield (kind, text) for everything in a prompt before a turn that its viewer was not given and could not read.
+
+    The line of a turn that it could not read is searched exactly. Of the words of such a turn, sentences and runs of
+    words are searched loosely: one or two words are in prompts by chance.
+    """
+    view = _View(loaded.scenario, mode, viewer, see)
+    heard = talk.heard(viewer, turn, everything=view.sees_all, simultaneous=viewer == WRITER)
     yield from held(prompt, loaded, mode, viewer, heard.texts, variant, see)
-    if heard.withheld:
-        yield from unheard(prompt, loaded, mode, viewer, heard, variant, see)
+    if not heard.withheld:
+        return
+    exact, loose = _searched(prompt)
+    lines = "\n".join(both(line)[0] for line in heard.lines)
+    granted = _known_view(loaded, view, variant).granted_loosely
+    known = END.join([granted, *(both(line)[1] for line in heard.lines)])
+    for each in heard.withheld:
+        line = pattern(visible(each.line))
+        own = [part for part in parts(each.text) if len(part.split()) >= SENTENCE]
+        if (line.search(exact) and not line.search(lines)) or any(part in loose and part not in known for part in own):
+            yield each.what, each.line
 
 
 def held(
@@ -192,25 +203,6 @@ def held(
             part in loose and part not in heard_loosely for part in check.parts
         ):
             yield check.what, check.text
-
-
-def unheard(
-    prompt: str, loaded: LoadedScenario, mode: str, viewer: str, heard: Heard, variant: int = 0, see: str = ""
-) -> Iterator[tuple[str, str]]:
-    """Yield (turn, text) for each turn that the viewer could not read and that is in a prompt, whole or in part.
-
-    Its line is searched exactly. Of its words, sentences and runs of words are searched loosely: one or two words are
-    in prompts by chance.
-    """
-    exact, loose = _searched(prompt)
-    lines = "\n".join(both(line)[0] for line in heard.lines)
-    granted = _known_view(loaded, _View(loaded.scenario, mode, viewer, see), variant).granted_loosely
-    known = END.join([granted, *(both(line)[1] for line in heard.lines)])
-    for turn in heard.withheld:
-        line = pattern(visible(turn.line))
-        own = [part for part in parts(turn.text) if len(part.split()) >= SENTENCE]
-        if (line.search(exact) and not line.search(lines)) or any(part in loose and part not in known for part in own):
-            yield turn.what, turn.line
 
 
 def _searched(prompt: str) -> tuple[str, str]:

@@ -16,7 +16,6 @@ from localsim import families
 from localsim.annotation.agreement import agreement
 from localsim.annotation.leak_judges import leak_judges
 from localsim.conversation.measures import Measure
-from localsim.families import EVERYDAY
 from localsim.reports.comparison import compare
 from localsim.reports.conversation import playing
 from localsim.reports.conversation.choices import choices
@@ -24,17 +23,18 @@ from localsim.reports.conversation.interviews import interviews
 from localsim.reports.conversation.rubrics import rubric_rows
 from localsim.reports.document import Report
 from localsim.reports.figures.curves import curves
-from localsim.reports.measures import COUNTS, Cell, as_json, estimate, measures_of, of_family, sided
+from localsim.reports.measures import COUNTS, Cell, measures_of, number, sided
+from localsim.reports.results import Result
 from localsim.reports.validity.correction import corrections
 from localsim.reports.validity.headline import headline
 from localsim.reports.validity.instruments import instruments, leak_sources
 from localsim.reports.validity.judges import rates, reliability
-from localsim.reports.validity.remarks import remarks_on
+from localsim.reports.validity.remarks import Remark, remarks_on
 from localsim.reports.validity.robustness import robustness, sign_turns
 from localsim.reports.validity.thresholds import sentences, thresholds
 from localsim.reports.validity.thresholds import warnings as mixtures
 from localsim.runs.telling import is_search
-from localsim.store.conditions import Condition, condition_of, in_order
+from localsim.store.conditions import Condition, in_order
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 from localsim.store.queries.runs import run_row
@@ -55,14 +55,13 @@ def report(store: Store, run_id: str) -> Report:
 
 def _read(store: Store, run_id: str) -> Report:
     run = run_row(store, run_id)
-    scores = list(sided(store, run_id, queries.scores(store, run_id)))
+    scores = sided(store, run_id)
     found = table(store, run_id, scores)
-    used = thresholds(store, run_id) if any(row["private"] for row in found.comparison) else []
+    used = thresholds(store, run_id) if any(row.private for row in found.comparison) else []
     told = playing.of_run(store, run_id)
-    remarks = remarks_on(run, found.comparison, told)
-    asked = {name.partition(".")[0] for name in {row["evaluator"] for row in scores}}
+    asked = {name.partition(".")[0] for name in {row.evaluator for row in scores}}
     judges = reliability(store, run_id) if "judge" in asked else []
-    played = dict.fromkeys(row["family"] for row in found.comparison if row["completed"])
+    played = dict.fromkeys(row.family for row in found.comparison if row.completed)
     searched = _searched_families(found.comparison, scores)
     data = replace(
         found,
@@ -70,8 +69,7 @@ def _read(store: Store, run_id: str) -> Report:
         playing=told,
         leaks=queries.leaks(store, run_id),
         thresholds=used,
-        warnings=[*(each["text"] for each in remarks), *mixtures(store, used, run_id)],
-        remarks=remarks,
+        remarks=[*remarks_on(run, found.comparison, told), *map(Remark, mixtures(store, used, run_id))],
         judges=judges,
         naturalness=rates(store, run_id) if "naturalness" in asked else [],
         annotations=agreement(store, run_id),
@@ -92,7 +90,7 @@ def beginning(store: Store, run_id: str) -> Report:
     """Return a report that has what its first sentences need, and its measures and rows."""
     with store.held() as reader:
         run = run_row(reader, run_id)
-        scores = list(sided(reader, run_id, queries.scores(reader, run_id)))
+        scores = sided(reader, run_id)
         found = replace(
             _rows(reader, run_id, scores),
             run={**run, "models": json.loads(run["models_json"])},
@@ -102,62 +100,61 @@ def beginning(store: Store, run_id: str) -> Report:
         return _answered(reader, found, scores)
 
 
-def _answered(store: Store, data: Report, scores: Sequence[Row]) -> Report:
+def _answered(store: Store, data: Report, scores: Sequence[queries.Score]) -> Report:
     """Return a report with its headline. Without an episode there are no conditions that could be compared."""
     compared = compare(store, data.run["run_id"], scores=scores) if data.comparison else []
     return replace(data, headline=headline(data, compared, partial(sign_turns, data.robustness)))
 
 
-def table(store: Store, run_id: str, scores: Sequence[Row] | None = None) -> Report:
+def table(store: Store, run_id: str, scores: Sequence[queries.Score] | None = None) -> Report:
     """Return a report that has the measures of a run, its rows (comparison) and its curves.
 
     `scores` are the newest ones, with the sides of their agents, if they have been read.
     """
-    scores = list(sided(store, run_id, queries.scores(store, run_id))) if scores is None else scores
+    scores = sided(store, run_id) if scores is None else scores
     return replace(_rows(store, run_id, scores), curves=curves(store, run_id, scores))
 
 
-def _searched_families(comparison: Sequence[Row], scores: Iterable[Row]) -> list[str]:
+def _searched_families(comparison: Sequence[Result], scores: Iterable[queries.Score]) -> list[str]:
     """Return the families in which something was private and was searched for leaks."""
-    played = dict.fromkeys(row["family"] for row in comparison if row["completed"])
-    private = {row["family"] for row in comparison if row["private"]}
-    leaking = {row["family"] or EVERYDAY.name for row in scores if is_search(row)}
+    played = dict.fromkeys(row.family for row in comparison if row.completed)
+    private = {row.family for row in comparison if row.private}
+    leaking = {row.family for row in scores if is_search(row.evaluator, row.value)}
     return [name for name in played if name in leaking & private]
 
 
-def _rows(store: Store, run_id: str, scores: Sequence[Row]) -> Report:
+def _rows(store: Store, run_id: str, scores: Sequence[queries.Score]) -> Report:
     """Return a report that has the measures of a run and its rows (comparison)."""
     found = cells(store, run_id, scores)
-    measures = measures_of(dict.fromkeys(family for family, _ in found), {row["evaluator"] for row in scores})
+    measures = measures_of(dict.fromkeys(family for family, _ in found), {row.evaluator for row in scores})
     secret = queries.with_secrets(store, run_id)
     return Report(
         run={"run_id": run_id},
-        measures=[as_json(measure) for measure in measures],
-        comparison=[_comparison_row(key, cell, measures, secret) for key, cell in found.items()],
+        measures=measures,
+        comparison=[_result(key, cell, measures, secret) for key, cell in found.items()],
     )
 
 
-def foremost(leaks: Iterable[Row]) -> list[Row]:
+def foremost(leaks: Iterable[queries.Leak]) -> list[queries.Leak]:
     """Return the leaks to quote, at most QUOTED: omniscient ones first, then early ones, then the most probable."""
-    ordered = sorted(leaks, key=lambda leak: (leak["kind"] != "omniscient", not leak["early"], -leak["probability"]))
+    ordered = sorted(leaks, key=lambda leak: (leak.kind != "omniscient", not leak.early, -leak.probability))
     return ordered[:QUOTED]
 
 
-def cells(store: Store, run_id: str, scores: Iterable[Row]) -> dict[Key, Cell]:
+def cells(store: Store, run_id: str, scores: Iterable[queries.Score]) -> dict[Key, Cell]:
     """Return the cells in the order of a report: by family and condition. `scores` have the sides of their agents."""
     counted = queries.counts(store, run_id)  # before the episodes: a run that goes on adds more of them
-    episodes: dict[Key, list[Row]] = defaultdict(list)
+    episodes: dict[Key, list[queries.Episode]] = defaultdict(list)
     keys: dict[str, Key] = {}
     for row in queries.episodes(store, run_id):
-        keys[row["episode_id"]] = key = _key(row)
+        keys[row.episode_id] = key = (row.family, row.condition)
         episodes[key].append(row)
-    scored: dict[Key, list[Row]] = {key: [] for key in episodes}
-    places_of = {episode_id: scored[key] for episode_id, key in keys.items()}
-    for row in scores:
-        places_of[row["episode_id"]].append(row)
-    counts: dict[Key, list[Row]] = defaultdict(list)
-    for row in counted:
-        counts[keys[row["episode_id"]]].append(row)
+    scored: dict[Key, list[queries.Score]] = {key: [] for key in episodes}
+    for score in scores:
+        scored[keys[score.episode_id]].append(score)
+    counts: dict[Key, list[queries.Counts]] = defaultdict(list)
+    for each in counted:
+        counts[keys[each.episode_id]].append(each)
     places = families.in_order(family for family, _ in episodes)
     ordered = sorted(episodes, key=lambda key: (places.index(key[0]), in_order(key[1])))
     return {
@@ -166,7 +163,7 @@ def cells(store: Store, run_id: str, scores: Iterable[Row]) -> dict[Key, Cell]:
             episodes=episodes[key],
             scores=scored[key],
             counts={
-                name: {row["episode_id"]: (row[name] or 0, row[total] or 0) for row in counts[key]}
+                name: {each.episode_id: (getattr(each, name) or 0, getattr(each, total) or 0) for each in counts[key]}
                 for name, total in COUNTS.items()
             },
         )
@@ -174,40 +171,27 @@ def cells(store: Store, run_id: str, scores: Iterable[Row]) -> dict[Key, Cell]:
     }
 
 
-def _key(row: Row) -> Key:
-    return row["family"] or EVERYDAY.name, condition_of(row)
-
-
-def _comparison_row(key: Key, cell: Cell, measures: Iterable[Measure], secret: Collection[str]) -> Row:
+def _result(key: Key, cell: Cell, measures: Iterable[Measure], secret: Collection[str]) -> Result:
     """Return a row of the table; `secret` are the hashes of the scenarios in which something could leak."""
     family, condition = key
-    row: Row = {"family": family, "mode": condition.mode, "see": condition.see, "condition": condition.name}
-    row |= {"model": condition.model, "n": len(cell.episodes)}
-    row["scenarios"] = len({episode["scenario_hash"] for episode in cell.episodes})
-    row |= {"completed": cell.count("completed"), "failed": cell.count("failed"), **_searched(cell, secret)}
-    for measure in measures:
-        found = estimate(measure, cell)
-        row[measure.key] = _rounded(found.value)
-        row[f"{measure.key}_low"], row[f"{measure.key}_high"] = _rounded(found.low), _rounded(found.high)
-        if alike := cell.alike(of_family(measure, family)):
-            row[f"{measure.key}_alike"] = alike
-        if measure.kind == "position" or measure.summed == "excess":
-            row[f"{measure.key}_n"] = cell.judged(of_family(measure, family))
-    return row
-
-
-def _searched(cell: Cell, secret: Collection[str]) -> Row:
-    """Return the numbers of completed episodes that were searched for leaks, that had something to look for (private),
-    and that had it and were not searched (missed).
-    """
-    completed = {row["episode_id"] for row in cell.episodes if row["status"] == "completed"}
-    private = {row["episode_id"] for row in cell.episodes if row["scenario_hash"] in secret} & completed
-    found = {row["episode_id"] for row in cell.scores if is_search(row)}
-    return {"searched": len(completed & found), "private": len(private), "missed": len(private - found)}
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)
+    completed = {row.episode_id for row in cell.episodes if row.status == "completed"}
+    private = {row.episode_id for row in cell.episodes if row.scenario_hash in secret} & completed
+    searched = {row.episode_id for row in cell.scores if is_search(row.evaluator, row.value)}
+    return Result(
+        family=family,
+        mode=condition.mode,
+        model=condition.model,
+        condition=condition.name,
+        see=condition.see,
+        n=len(cell.episodes),
+        scenarios=len({row.scenario_hash for row in cell.episodes}),
+        completed=len(completed),
+        failed=cell.count("failed"),
+        searched=len(completed & searched),
+        private=len(private),
+        missed=len(private - searched),
+        numbers={measure.key: number(measure, cell) for measure in measures},
+    )
 
 
 def _run_json(run: Row, store: Store, run_id: str) -> Row:
@@ -225,6 +209,6 @@ def _run_json(run: Row, store: Store, run_id: str) -> Row:
         "versions": json.loads(run["versions_json"]),
         "plan": json.loads(run["plan_json"]),
         "scenarios": queries.scenario_paths(store, run_id),
-        "tokens_generated": int(tokens["generated"]),
-        "tokens_evaluated": int(tokens["evaluated"]),
+        "tokens_generated": tokens.generated,
+        "tokens_evaluated": tokens.evaluated,
     }

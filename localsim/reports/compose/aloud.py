@@ -13,9 +13,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from localsim import stats
+from localsim.conversation.measures import Measure
 from localsim.families import family_of, in_order, title_of
 from localsim.models.registry import constructed, taught
 from localsim.reports.comparison import Unit, compare, completed
@@ -28,7 +29,6 @@ from localsim.runs.plan import CONTRASTS
 from localsim.store.conditions import Condition
 from localsim.store.database import Store
 
-Row = dict[str, Any]
 Units = dict[str, set[Unit]]
 """Family -> scenarios and seeds."""
 TURNS = "turns"
@@ -49,8 +49,8 @@ class Told(NamedTuple):
     found: Finding
 
     @property
-    def about(self) -> Row:
-        """The measure, as `report --json` lists it."""
+    def about(self) -> Measure:
+        """The measure."""
         return self.answer.about
 
     @property
@@ -124,7 +124,7 @@ def _among(store: Store, data: Report, shared: Units) -> Report:
 
 
 def _models(data: Report) -> list[str]:
-    return list(dict.fromkeys(row["model"] for row in data.comparison if row["mode"] in CONTRASTS[INFORMATION]))
+    return list(dict.fromkeys(row.model for row in data.comparison if row.mode in CONTRASTS[INFORMATION]))
 
 
 def _identity(data: Report, model: str) -> str:
@@ -191,7 +191,7 @@ def _claims(reports: Sequence[Report]) -> list[str]:
 
 
 def _has_script(reports: Sequence[Report]) -> bool:
-    return any(row["mode"] == "script" for data in reports for row in data.comparison)
+    return any(row.mode == "script" for data in reports for row in data.comparison)
 
 
 # ---- sentences -----------------------------------------------------------------------------------------------------
@@ -241,10 +241,10 @@ def _finding(told: Told) -> Iterator[str]:
         )
         return
     first, second = _levels(told.about, told.found)
-    did = {SUCCESS: "succeeded in", TURNS: "took"}.get(told.about["key"], "had")
+    did = {SUCCESS: "succeeded in", TURNS: "took"}.get(told.about.key, "had")
     yield f"In {told.title}, {told.model} {did} {first} as agents and {second} as mindreaders."
     yield from _verdict(told)
-    if told.about["key"] != SUCCESS and told.answer.success:
+    if told.about.key != SUCCESS and told.answer.success:
         yield _success(told.found, told.answer.success)
 
 
@@ -328,14 +328,14 @@ def _outcome(told: Told) -> str:
 
 def _direction(told: Told) -> int:
     """Return 1 if the measure was found to be better with the other side in view, -1 if worse, 0 if neither."""
-    better = GAIN.get(told.about["key"], 0) * told.found.difference
+    better = GAIN.get(told.about.key, 0) * told.found.difference
     return (better > 0) - (better < 0) if told.found.verdict == "found" else 0
 
 
 def _direction_of_success(told: Told) -> int:
     """Return the same of success, where it is not the measure."""
     success = told.answer.success
-    if told.about["key"] == SUCCESS or not success or success.verdict != "found":
+    if told.about.key == SUCCESS or not success or success.verdict != "found":
         return 0
     return 1 if success.difference > 0 else -1
 
@@ -370,11 +370,11 @@ def _over(scenarios: int) -> str:
     return f"{scenarios} scenario{'s' if scenarios != 1 else ''}"
 
 
-def _levels(about: Row, found: Finding) -> list[str]:
+def _levels(about: Measure, found: Finding) -> list[str]:
     """Return both values of a measure with what it counts."""
-    if about["kind"] != "share":
-        return [f"{text} {about['heading']}" for text in _texts(found.levels, 1, 1)]
-    counted = "of its conversations" if about["key"] == SUCCESS else about["heading"]
+    if about.kind != "share":
+        return [f"{text} {about.heading}" for text in _texts(found.levels, 1, 1)]
+    counted = "of its conversations" if about.key == SUCCESS else about.heading
     return [f"{text}% {counted}" for text in _texts(found.levels, 100, 0)]
 
 
@@ -392,9 +392,9 @@ def _texts(levels: Sequence[float], factor: int, decimals: int) -> tuple[str, st
 
 def _amount(told: Told, value: float) -> str:
     """Return the size of a difference with its unit."""
-    if told.about["kind"] == "share":
+    if told.about.kind == "share":
         return f"{_size(100 * abs(value), 0)} percentage points"
-    return f"{_size(abs(value), 1)} {told.about['heading']}"
+    return f"{_size(abs(value), 1)} {told.about.heading}"
 
 
 def _size(value: float, decimals: int) -> str:
@@ -406,5 +406,5 @@ def _size(value: float, decimals: int) -> str:
 
 def _signed(told: Told, value: float) -> str:
     """Return a difference in words, such as "4.1 turns fewer"."""
-    less = "fewer" if told.about["key"] == TURNS else "less"
+    less = "fewer" if told.about.key == TURNS else "less"
     return f"{_amount(told, value)} {'more' if value > 0 else less}"

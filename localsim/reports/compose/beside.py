@@ -15,19 +15,18 @@ from typing import Any
 
 from localsim.conversation.episode import PEOPLE
 from localsim.errors import InvalidInput
-from localsim.families import EVERYDAY
 from localsim.models.registry import constructed, labelled
 from localsim.reports.compose.alone import table
 from localsim.reports.conversation.playing import of_conditions
 from localsim.reports.document import Report
 from localsim.reports.figures import draw
-from localsim.reports.validity.remarks import of_models
-from localsim.store.conditions import Condition, condition_of, conditions_of, names_of
+from localsim.reports.figures.curves import Course, Series
+from localsim.reports.results import Result
+from localsim.reports.validity.remarks import Remark, of_models
+from localsim.store.conditions import Condition, conditions_of, names_of
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 from localsim.store.queries.runs import run_row
-
-Row = dict[str, Any]
 
 
 def with_conditions(store: Store, report: Report, conditions: Sequence[Condition]) -> Report:
@@ -45,7 +44,7 @@ def with_conditions(store: Store, report: Report, conditions: Sequence[Condition
     for run_id in dict.fromkeys(each.run_id for each in others):
         report = _with_run(store, report, run_id, {each: names[each] for each in others if each.run_id == run_id})
     report = with_colours(report)
-    return replace(report, curves=[{**curve, "series": _told_apart(curve["series"])} for curve in report.curves])
+    return replace(report, curves=[replace(curve, series=_told_apart(curve.series)) for curve in report.curves])
 
 
 def with_people(store: Store, report: Report, runs: Sequence[str]) -> Report:
@@ -63,29 +62,33 @@ def with_colours(report: Report) -> Report:
 
     A condition has one number in all figures of the report.
     """
-    every = [*report.comparison, *(series for curve in report.curves for series in curve["series"])]
-    colours = draw.numbered({_key(row): row["mode"] for row in every})
+    every: list[Result | Series] = [*report.comparison]
+    every += [series for curve in report.curves for series in curve.series]
+    colours = draw.numbered({_key(each): each.mode for each in every})
+    rows = [replace(row, twin=colours[_key(row)]) for row in report.comparison]
+    drawn = [
+        replace(curve, series=[replace(each, twin=colours[_key(each)]) for each in curve.series])
+        for curve in report.curves
+    ]
+    return replace(report, comparison=rows, curves=drawn)
 
-    def coloured(rows: Iterable[Row]) -> list[Row]:
-        return [{**row, "twin": colours[_key(row)]} for row in rows]
 
-    drawn = [{**curve, "series": coloured(curve["series"])} for curve in report.curves]
-    return replace(report, comparison=coloured(report.comparison), curves=drawn)
-
-
-def _key(row: Row) -> tuple[str, ...]:
-    """Return the condition of a row or series; people of all runs are one."""
-    if row["mode"] == PEOPLE:
+def _key(each: Result | Series) -> tuple[str, ...]:
+    """Return what tells the condition of a row or series from others; people of all runs are one."""
+    if each.mode == PEOPLE:
         return (PEOPLE,)
-    return row.get("other_run", ""), row["mode"], row.get("see") or "", row["model"]
+    of = each.condition if isinstance(each, Series) else each
+    return each.mode, each.other_run, of.see, of.model
 
 
-def _told_apart(series: Sequence[Row]) -> list[Row]:
+def _told_apart(series: Sequence[Series]) -> list[Series]:
     """Return series with their model in the names that would be alike in a legend."""
-    called = [(one["name"], one["side"]) for one in series]
+    called = [(each.name, each.side) for each in series]
     return [
-        {**one, "name": f"{one['name']} {labelled(one['model'], whole=False)}"} if called.count(name) > 1 else one
-        for one, name in zip(series, called, strict=True)
+        replace(each, name=f"{each.name} {labelled(each.condition.model, whole=False)}")
+        if called.count(name) > 1
+        else each
+        for each, name in zip(series, called, strict=True)
     ]
 
 
@@ -101,47 +104,45 @@ def _names(conditions: Sequence[Condition]) -> dict[Condition, str]:
 def _kept(report: Report, kept: Mapping[Condition, Condition]) -> Report:
     """Return a report without the run's conditions that were not chosen; those that have a label are renamed."""
     run_id = report.run["run_id"]
-
-    def chosen(rows: Iterable[Row], name: str) -> list[Row]:
-        found = []
-        for row in rows:
-            condition = condition_of({"run_id": run_id, **row})
-            if "people_run" in row or condition.mode == "people":
-                found.append(row)
-            elif condition in kept:
-                found.append({**row, name: kept[condition].label or row[name]})
-        return found
-
-    curves = [{**curve, "series": chosen(curve["series"], "name")} for curve in report.curves]
-    rows = chosen(report.comparison, "condition")
-    return replace(report, comparison=rows, curves=[curve for curve in curves if curve["series"]])
+    rows, curves = [], []
+    for row in report.comparison:
+        condition = Condition(run_id, row.mode, row.model, row.see)
+        if row.mode == PEOPLE:
+            rows.append(row)
+        elif condition in kept:
+            rows.append(replace(row, condition=kept[condition].label or row.condition))
+    for curve in report.curves:
+        series = [
+            each if each.mode == PEOPLE else replace(each, name=kept[each.condition].label or each.name)
+            for each in curve.series
+            if each.condition in kept or each.mode == PEOPLE
+        ]
+        curves += [replace(curve, series=series)] if series else []
+    return replace(report, comparison=rows, curves=curves)
 
 
 def _with_run(store: Store, report: Report, run_id: str, names: Mapping[Condition, str]) -> Report:
     theirs = table(store, run_id)
     chosen = [
-        {**row, "condition": names[condition], "other_run": run_id}
+        replace(row, condition=names[condition], other_run=run_id)
         for row in theirs.comparison
-        if (condition := condition_of({"run_id": run_id, **row})) in names
+        if (condition := Condition(run_id, row.mode, row.model, row.see)) in names
     ]
     added = _in_common(report, chosen, theirs, f"run {run_id}", "the other one has")
     curves = []
     for curve in theirs.curves:
         series = [
-            {**one, "name": _with_model(names[condition], condition), "other_run": run_id}
-            for one in curve["series"]
-            if (condition := condition_of({"run_id": run_id, **one})) in names
+            replace(each, name=_with_model(names[each.condition], each.condition), other_run=run_id)
+            for each in curve.series
+            if each.condition in names
         ]
-        if series:
-            curves.append({**curve, "series": series})
-    remarks: list[Row] = [
-        {"text": text, "families": [family]} for family, text in of_conditions(store, names).remarks()
-    ]
-    played = {part for row in added for part in row["model"].split("|")}
+        curves += [replace(curve, series=series)] if series else []
+    remarks = [Remark(text, [family]) for family, text in of_conditions(store, names).remarks()]
+    played = {part for row in added for part in row.model.split("|")}
     models = {name: each for name, each in json.loads(run_row(store, run_id)["models_json"]).items() if name in played}
-    remarks += of_models(models, [row["family"] for row in added])
+    remarks += of_models(models, [row.family for row in added])
     told = [_warning(store, report.run["run_id"], each, name) for each, name in names.items()]
-    remarks += [{"text": text, "beside": True} for text in told]
+    remarks += [Remark(text, beside=True) for text in told]
     return _joined(report, added, replace(theirs, curves=curves), remarks)
 
 
@@ -154,57 +155,43 @@ def _with_people(store: Store, report: Report, run_id: str) -> Report:
     rows = _in_common(report, theirs.comparison, theirs, f"run {run_id}", "the people have", "--people")
     which = _which_scenarios(store, report.run["run_id"], run_id)
     named = [
-        {**row, "model": words if row["model"] == PEOPLE else f"{row['model']} ({words})", "people_run": run_id}
-        for row, words in ((row, which[row["family"]]) for row in rows)
+        replace(row, model=words if row.model == PEOPLE else f"{row.model} ({words})", people_run=run_id)
+        for row, words in ((row, which[row.family]) for row in rows)
     ]
     text = _about_people(run_id, json.loads(run["models_json"]), rows, which)
-    found = _joined(report, named, theirs, [{"text": text, "beside": True}])
-    told: Row = {"run_id": run_id, "scenarios": {row["family"]: which[row["family"]] for row in rows}}
+    found = _joined(report, named, theirs, [Remark(text, beside=True)])
+    told = {"run_id": run_id, "scenarios": {row.family: which[row.family] for row in rows}}
     return replace(found, people=[*report.people, told])
 
 
 def _in_common(
-    report: Report, rows: Iterable[Row], theirs: Report, name: str, whose: str, where: str | None = None
-) -> list[Row]:
+    report: Report, rows: Iterable[Result], theirs: Report, name: str, whose: str, where: str | None = None
+) -> list[Result]:
     """Return the rows of families that the report has. Raises InvalidInput if there are none."""
-    families = list(dict.fromkeys(row["family"] for row in report.comparison))
-    if found := [row for row in rows if row["family"] in families]:
+    families = list(dict.fromkeys(row.family for row in report.comparison))
+    if found := [row for row in rows if row.family in families]:
         return found
-    has = ", ".join(dict.fromkeys(row["family"] for row in theirs.comparison))
+    has = ", ".join(dict.fromkeys(row.family for row in theirs.comparison))
     hint = f"the run has {', '.join(families)}; {whose} {has}"
     raise InvalidInput(f"{name} has no family of run {report.run['run_id']}", where=where, hint=hint)
 
 
-def _joined(report: Report, rows: Sequence[Row], theirs: Report, remarks: Sequence[Row]) -> Report:
-    """Return a report with further rows, with the curves and measures of their run, and with warnings about them.
-
-    A measure that one of the runs lacks has no value there.
-    """
-    known = {measure["key"] for measure in report.measures}
-    measures = [*report.measures, *(measure for measure in theirs.measures if measure["key"] not in known)]
-    empty: Row = {}
-    for each in measures:
-        empty |= {f"{each['key']}{end}": None for end in ("", "_low", "_high")}
-        empty |= {f"{each['key']}_n": 0} if each["kind"] == "position" else {}
-    families = {row["family"] for row in report.comparison}
-    told = [each["text"] for each in remarks if each["text"] not in report.warnings]
+def _joined(report: Report, rows: Sequence[Result], theirs: Report, remarks: Sequence[Remark]) -> Report:
+    """Return a report with further rows, with the curves and measures of their run, and with warnings about them."""
+    known = {measure.key for measure in report.measures}
+    families = {row.family for row in report.comparison}
     return replace(
         report,
-        measures=measures,
-        comparison=[
-            {**row, **{key: value for key, value in empty.items() if key not in row}}
-            for row in (*report.comparison, *rows)
-        ],
-        curves=_with_curves(report.curves, [curve for curve in theirs.curves if curve["family"] in families]),
+        measures=[*report.measures, *(measure for measure in theirs.measures if measure.key not in known)],
+        comparison=[*report.comparison, *rows],
+        curves=_with_curves(report.curves, [curve for curve in theirs.curves if curve.family in families]),
         remarks=[*report.remarks, *remarks],
-        warnings=[*report.warnings, *told],
     )
 
 
 def _warning(store: Store, own: str, condition: Condition, name: str) -> str:
-    ours = {row["scenario_hash"] for row in queries.episodes(store, own)}
-    episodes = [row for row in queries.episodes(store, condition.run_id) if condition_of(row) == condition]
-    theirs = {row["scenario_hash"] for row in episodes}
+    ours = {row.scenario_hash for row in queries.episodes(store, own)}
+    theirs = {row.scenario_hash for row in queries.episodes(store, condition.run_id) if row.condition == condition}
     shared = f"{len(theirs & ours)} of its {len(theirs)} scenarios are those of this run"
     pairs = f"pair by pair: localsim compare {own} {condition.run_id}:{condition.name}"
     source = f"{condition.name} of run {condition.run_id} by {labelled(condition.model)}"
@@ -222,32 +209,23 @@ def noted(name: str, model: str) -> str:
     return f"{name} (constructed)" if constructed(model) and "(constructed" not in name else name
 
 
-def _with_curves(curves: Sequence[Row], theirs: Sequence[Row]) -> list[Row]:
+def _with_curves(curves: Sequence[Course], theirs: Sequence[Course]) -> list[Course]:
     """Return curves with the series of the same curve of another run."""
-    found = [
-        {
-            **curve,
-            "end": max([curve["end"], *(each["end"] for each in theirs if _same(each, curve))]),
-            "series": [
-                *curve["series"],
-                *(series for each in theirs if _same(each, curve) for series in each["series"]),
-            ],
-        }
-        for curve in curves
-    ]
-    return [*found, *(each for each in theirs if not any(_same(each, curve) for curve in curves))]
-
-
-def _same(one: Row, other: Row) -> bool:
-    return (one["family"], one["name"]) == (other["family"], other["name"])
+    found = {(each.family, each.name): each for each in curves}
+    for each in theirs:
+        own = found.setdefault((each.family, each.name), each)
+        if own is not each:
+            joined = replace(own, end=max(own.end, each.end), series=[*own.series, *each.series])
+            found[each.family, each.name] = joined
+    return list(found.values())
 
 
 def _which_scenarios(store: Store, run_id: str, people_run: str) -> dict[str, str]:
     """Return family -> words that say how many of the people's scenarios are the run's."""
-    own = {row["scenario_hash"] for row in queries.episodes(store, run_id)}
+    own = {row.scenario_hash for row in queries.episodes(store, run_id)}
     theirs: dict[str, set[str]] = defaultdict(set)
     for row in queries.episodes(store, people_run):
-        theirs[row["family"] or EVERYDAY.name].add(row["scenario_hash"])
+        theirs[row.family].add(row.scenario_hash)
     found = {}
     for family, hashes in theirs.items():
         shared = len(hashes & own)
@@ -256,12 +234,12 @@ def _which_scenarios(store: Store, run_id: str, people_run: str) -> dict[str, st
     return found
 
 
-def _about_people(run_id: str, models: Row, rows: Sequence[Row], which: Mapping[str, str]) -> str:
+def _about_people(run_id: str, models: Mapping[str, Any], rows: Sequence[Result], which: Mapping[str, str]) -> str:
     source = next(iter(models.values()))["source"]
-    parts = ", ".join(f"{row['completed']} in {row['family']} ({which[row['family']]})" for row in rows)
+    parts = ", ".join(f"{row.completed} in {row.family} ({which[row.family]})" for row in rows)
     pairing = (
         " Where the scenarios are others, set levels side by side and test nothing."
-        if any(which[row["family"]] != "same scenarios" for row in rows)
+        if any(which[row.family] != "same scenarios" for row in rows)
         else f" Pair by pair: localsim compare RUN {run_id}."
     )
     return f"People, imported from {source}: {parts} conversations.{pairing}"

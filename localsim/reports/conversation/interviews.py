@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from statistics import fmean, variance
 from string import ascii_uppercase
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from localsim import stats
 from localsim.conversation.episode import Subject
@@ -26,7 +27,8 @@ from localsim.store.episodes import StoredEpisode
 from localsim.store.queries import interviews as queries
 from localsim.store.queries.scoring import families_of, subjects
 
-Row = dict[str, Any]
+T = TypeVar("T")
+K = TypeVar("K")
 Value = Callable[[Answer], "float | None"]
 
 COUNTED: Mapping[str, Value] = {
@@ -50,7 +52,6 @@ HEADINGS: Mapping[str, str] = {
     "trait_distance": "distance to card",
 }
 """Headings of the tables for people."""
-_NUMBERS = ("rating", "trait_distance")
 _ALPHA = 0.05
 
 
@@ -65,56 +66,156 @@ class Asked:
     """Option -> probability among the options; empty if they were not weighed."""
 
 
-def interviews(store: Store, run_id: str) -> list[Row]:
-    """Return a row for each bank and model of a run; none for a run without interviews."""
+@dataclass(frozen=True)
+class Group:
+    """The answers of a person, about a topic or to an item."""
+
+    name: str
+    asked: Sequence[Asked]
+    card: Mapping[str, float] = field(default_factory=dict)
+    """Trait -> its value on the card of a person, 0 to 100."""
+
+    @cached_property
+    def means(self) -> dict[str, float | None]:
+        """The mean of each value in COUNTED; None where no answer has it."""
+        given = {name: [value(each.answer) for each in self.asked] for name, value in COUNTED.items()}
+        return {name: _mean([float(each) for each in values if each is not None]) for name, values in given.items()}
+
+    @cached_property
+    def traits(self) -> dict[str, float]:
+        """Trait -> its value by the answers, 0 to 100."""
+        return {trait: round(value, 1) for trait, value in traits_of([each.answer for each in self.asked]).items()}
+
+    @cached_property
+    def numbers(self) -> dict[str, float | None]:
+        """The means with the ends of the interval of accuracy, and the other numbers of HEADINGS."""
+        apart = [abs(value - self.card[trait]) for trait, value in self.traits.items() if trait in self.card]
+        found = {**self.means, **_interval(self.asked), **_by_probability(self.asked)}
+        return {**found, "trait_distance": _mean(apart, 2)}
+
+    def as_json(self, plain: Sequence[Asked]) -> dict[str, Any]:
+        """Return the row of a person; `plain` are the answers of nobody."""
+        found = {"person": self.name, "answers": len(self.asked), "episodes": len({each.index for each in self.asked})}
+        numbers, against = dict(self.numbers), pairs(self, plain)
+        distance = numbers.pop("trait_distance")
+        traits = {trait: {"rated": value, "card": self.card.get(trait)} for trait, value in self.traits.items()}
+        found |= {**numbers, "traits": traits, "trait_distance": distance}
+        return {**found, "against_nobody": against and against._asdict()}
+
+
+class Pairs(NamedTuple):
+    """Pairs of answers to the same item and rotation, in how many of them only the person or only nobody is right, and
+    McNemar's p.
+    """
+
+    pairs: int
+    better: int
+    worse: int
+    p: float
+
+
+class Variance(NamedTuple):
+    """The sample variance over people or topics."""
+
+    n: int
+    mean: float
+    variance: float
+
+
+class Places(NamedTuple):
+    """Choices, how often the option in the first place was chosen, and how often it would be by chance.
+
+    A subject that always takes one place answers nothing.
+    """
+
+    choices: int
+    first: float
+    chance: float
+
+
+@dataclass(frozen=True)
+class Bank:
+    """What one model answered to the items of a bank."""
+
+    bank: str
+    title: str
+    about: str
+    model: str
+    people: Sequence[Group]
+
+    @property
+    def others(self) -> list[Group]:
+        """The people but nobody."""
+        return [each for each in self.people if each.name != NOBODY]
+
+    @property
+    def plain(self) -> Sequence[Asked]:
+        """The answers of nobody."""
+        return next((each.asked for each in self.people if each.name == NOBODY), ())
+
+    def by(self, key: Callable[[Asked], str]) -> list[Group]:
+        """Return the answers of all but nobody in groups; those without a key are left out."""
+        groups = _by((each for person in self.others for each in person.asked), key)
+        return [Group(name, asked) for name, asked in groups.items() if name]
+
+    @property
+    def places(self) -> Places | None:
+        """The choices by places; None without choices."""
+        chosen = [each.answer for person in self.people for each in person.asked if each.answer.item.options]
+        if not chosen:
+            return None
+        first, chance = (each.turn.value == "A" for each in chosen), (1 / len(each.item.options) for each in chosen)
+        return Places(len(chosen), round(fmean(first), 4), round(fmean(chance), 4))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return a row of `interviews` in `report --json`."""
+        topics = self.by(_topic)
+        return {
+            **{name: value for name, value in vars(self).items() if name != "people"},
+            "people": [each.as_json(self.plain) for each in self.people],
+            "variance": {name: each._asdict() for name, each in variances(self.others).items()},
+            "topics": [{"about": each.name, "answers": len(each.asked), **each.means} for each in topics],
+            "topic_variance": {name: each._asdict() for name, each in variances(topics).items()},
+            "items": list(map(_question, self.by(_item))),
+            "places": self.places and self.places._asdict(),
+        }
+
+
+def interviews(store: Store, run_id: str) -> list[Bank]:
+    """Return what each model of a run answered to each bank; nothing for a run without interviews."""
     if not any(family_of(name).asks for name in families_of(store, run_id)):
         return []
     asked = [each for each in subjects(store, run_id) if family_of(each.scenario.family).asks]
-    if not asked:
-        return []
-    weights: dict[str, dict[int, str]] = defaultdict(dict)
-    for row in queries.weighed(store, run_id):
-        weights[row["episode_id"]][row["turn"]] = row["options"]
-    groups: dict[tuple[str, str], list[Subject]] = defaultdict(list)
-    for subject in asked:
-        groups[str(subject.scenario.game.get("bank")), subject.model].append(subject)
-    return [_bank(bank, model, own, weights) for (bank, model), own in groups.items()]
+    weights = queries.weighed(store, run_id) if asked else {}
+    banks = _by(asked, lambda each: (str(each.scenario.game.get("bank")), each.model))
+    return [_bank(bank, model, own, weights) for (bank, model), own in banks.items()]
 
 
-def _bank(bank: str, model: str, own: Sequence[Subject], weights: Mapping[str, Mapping[int, str]]) -> Row:
-    people: dict[str, list[Asked]] = defaultdict(list)
-    cards: dict[str, Mapping[str, float]] = {}
-    for subject in own:
-        person = subject.scenario.id.removeprefix(f"{bank}-")
-        cards[person] = subject.answer.answer.get("traits", {})
-        for answer in answers_in(subject.scenario, subject.answer, subject.transcript):
-            text = weights.get(subject.episode_id, {}).get(answer.turn.index)
-            people[person].append(Asked(answer, subject.index, shares_of(answer, text)))
-    rows = [_person(person, asked, cards[person], people.get(NOBODY, ())) for person, asked in people.items()]
-    every = [each for person, asked in people.items() if person != NOBODY for each in asked]
-    return {
-        "bank": bank,
-        "title": own[0].scenario.title.rpartition(": ")[0],
-        "about": own[0].scenario.info.what,
-        "model": model,
-        "people": rows,
-        "variance": _variance([row for row in rows if row["person"] != NOBODY]),
-        "topics": (topics := _topics(every)),
-        "topic_variance": _variance(topics),
-        "items": _items(every),
-        "places": _places([each.answer for asked in people.values() for each in asked]),
-    }
+def _by(found: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    groups: dict[K, list[T]] = defaultdict(list)
+    for each in found:
+        groups[key(each)].append(each)
+    return groups
 
 
-def _places(answers: Sequence[Answer]) -> Row | None:
-    """Return how often the option in the first place was chosen, and how often it would be by chance; None without
-    choices. A subject that always takes one place answers nothing.
-    """
-    chosen = [each for each in answers if each.item.options]
-    if not chosen:
-        return None
-    first, chance = (each.turn.value == "A" for each in chosen), (1 / len(each.item.options) for each in chosen)
-    return {"choices": len(chosen), "first": round(fmean(first), 4), "chance": round(fmean(chance), 4)}
+def _item(asked: Asked) -> str:
+    return asked.answer.item.id
+
+
+def _topic(asked: Asked) -> str:
+    return asked.answer.item.about or ""
+
+
+def _bank(bank: str, model: str, own: Sequence[Subject], weights: Mapping[tuple[str, int], str]) -> Bank:
+    people = []
+    for name, episodes in _by(own, lambda each: each.scenario.id.removeprefix(f"{bank}-")).items():
+        asked = [
+            Asked(answer, each.index, shares_of(answer, weights.get((each.episode_id, answer.turn.index))))
+            for each in episodes
+            for answer in answers_in(each.scenario, each.answer, each.transcript)
+        ]
+        people += [Group(name, asked, episodes[-1].answer.answer.get("traits", {}))] if asked else []
+    return Bank(bank, own[0].scenario.title.rpartition(": ")[0], own[0].scenario.info.what, model, people)
 
 
 def shares_of(answer: Answer, stored: str | None) -> dict[str, float]:
@@ -131,57 +232,30 @@ def shares_of(answer: Answer, stored: str | None) -> dict[str, float]:
     return {answer.option(name) if letters else name: float(each["share"]) for name, each in found.items()}
 
 
-def _person(person: str, asked: Sequence[Asked], card: Mapping[str, float], plain: Sequence[Asked]) -> Row:
-    answers = [each.answer for each in asked]
-    row: Row = {"person": person, "answers": len(answers), "episodes": len({each.index for each in asked})}
-    row |= averages(answers)
-    for end, value in zip(("low", "high"), _interval(answers), strict=True):
-        row[f"accuracy_{end}"] = value
-    row |= _by_probability(asked)
-    traits = {trait: round(value, 1) for trait, value in traits_of(answers).items()}
-    known = [abs(value - card[trait]) for trait, value in traits.items() if trait in card]
-    row["traits"] = {trait: {"rated": value, "card": card.get(trait)} for trait, value in traits.items()}
-    row["trait_distance"] = round(fmean(known), 2) if known else None
-    row["against_nobody"] = _against(asked, plain) if plain and person != NOBODY else None
-    return row
+def _mean(values: Sequence[float], digits: int = 4) -> float | None:
+    return round(fmean(values), digits) if values else None
 
 
-def averages(answers: Iterable[Answer]) -> dict[str, float | None]:
-    """Return the mean of each value in COUNTED; None where no answer has it."""
-    answers = list(answers)
-    found: dict[str, float | None] = {}
-    for name, value in COUNTED.items():
-        values = [float(one) for each in answers if (one := value(each)) is not None]
-        found[name] = round(fmean(values), 4) if values else None
-    return found
+def _interval(asked: Iterable[Asked]) -> dict[str, float | None]:
+    """Return the ends of the 95% interval of accuracy over items."""
+    items = _by((each for each in asked if each.answer.right is not None), _item)
+    right = {name: [float(each.answer.right or 0) for each in own] for name, own in items.items()}
+    _, low, high, _ = stats.clustered(right, (0.0, 1.0))
+    ends = {"accuracy_low": low, "accuracy_high": high}
+    return {name: None if end is None else round(end, 4) for name, end in ends.items()}
 
 
-def _interval(answers: Iterable[Answer]) -> tuple[float | None, float | None]:
-    by_item: dict[str, list[float]] = defaultdict(list)
-    for each in answers:
-        if each.right is not None:
-            by_item[each.item.id].append(float(each.right))
-    found = stats.clustered(by_item, (0.0, 1.0))
-    return tuple(None if end is None else round(end, 4) for end in (found.low, found.high))  # type: ignore[return-value]
-
-
-def _by_probability(asked: Iterable[Asked]) -> Row:
+def _by_probability(asked: Iterable[Asked]) -> dict[str, float | None]:
     """Return the probability of the right options, and the share of items whose likeliest option is right; both after
     averaging over the rotations.
     """
-    shares: dict[str, list[Asked]] = defaultdict(list)
-    for each in asked:
-        if each.shares and each.answer.item.options and each.answer.item.gold:
-            shares[each.answer.item.id].append(each)
-    if not shares:
-        return {"gold_probability": None, "by_probability": None}
     right, likeliest = [], []
-    for own in shares.values():
-        mean = averaged(own)
-        gold = own[0].answer.item.gold
+    weighed = (each for each in asked if each.shares and each.answer.item.options and each.answer.item.gold)
+    for own in _by(weighed, _item).values():
+        mean, gold = averaged(own), own[0].answer.item.gold
         right.append(sum(mean.get(option, 0.0) for option in gold))
-        likeliest.append(max(mean, key=lambda option: mean[option]) in gold)
-    return {"gold_probability": round(fmean(right), 4), "by_probability": round(fmean(likeliest), 4)}
+        likeliest.append(float(max(mean, key=lambda option: mean[option]) in gold))
+    return {"gold_probability": _mean(right), "by_probability": _mean(likeliest)}
 
 
 def averaged(asked: Sequence[Asked]) -> dict[str, float]:
@@ -191,50 +265,34 @@ def averaged(asked: Sequence[Asked]) -> dict[str, float]:
     return {option: fmean(shares.get(option, 0.0) for shares in weighed) for option in options}
 
 
-def _against(asked: Sequence[Asked], plain: Sequence[Asked]) -> Row | None:
-    """Return the pairs of the same item and rotation in which only one of the two is right; None without pairs."""
-    others = {(each.answer.item.id, each.index): each.answer.right for each in plain}
-    pairs = [
-        (each.answer.right, others[key])
-        for each in asked
-        if (key := (each.answer.item.id, each.index)) in others and each.answer.right is not None
-    ]
-    if not pairs:
+def pairs(person: Group, plain: Sequence[Asked]) -> Pairs | None:
+    """Return how the answers of a person differ from those of nobody; None without pairs, and for nobody."""
+    others = {(_item(each), each.index): each.answer.right for each in plain if person.name != NOBODY}
+    own = [((_item(each), each.index), each.answer.right) for each in person.asked]
+    both = [(right, others[key]) for key, right in own if key in others and right is not None]
+    if not both:
         return None
-    worse = sum(not own and bool(other) for own, other in pairs)
-    better = sum(bool(own) and not other for own, other in pairs)
-    return {"pairs": len(pairs), "better": better, "worse": worse, "p": round(stats.mcnemar(better, worse), 4)}
+    worse = sum(not right and bool(other) for right, other in both)
+    better = sum(bool(right) and not other for right, other in both)
+    return Pairs(len(both), better, worse, round(stats.mcnemar(better, worse), 4))
 
 
-def _variance(rows: Sequence[Row]) -> Row:
+def variances(groups: Sequence[Group]) -> dict[str, Variance]:
     """Return the sample variance over people, or topics, of each value that at least two of them have."""
-    found: Row = {}
+    found = {}
     for name in ("accuracy", "refusal", "over_refusal", "in_form", "rating"):
-        values = [row[name] for row in rows if row[name] is not None]
+        values = [value for each in groups if (value := each.means[name]) is not None]
         if len(values) > 1:
-            found[name] = {"n": len(values), "mean": round(fmean(values), 4), "variance": variance(values)}
+            found[name] = Variance(len(values), round(fmean(values), 4), variance(values))
     return found
 
 
-def _topics(asked: Sequence[Asked]) -> list[Row]:
-    topics: dict[str, list[Answer]] = defaultdict(list)
-    for each in asked:
-        if each.answer.item.about:
-            topics[each.answer.item.about].append(each.answer)
-    return [{"about": about, "answers": len(own), **averages(own)} for about, own in topics.items()]
-
-
-def _items(asked: Sequence[Asked]) -> list[Row]:
-    items: dict[str, list[Asked]] = defaultdict(list)
-    for each in asked:
-        items[each.answer.item.id].append(each)
-    rows = []
-    for item_id, own in items.items():
-        asks = {each.answer.item.ask for each in own}
-        mean = {option: round(share, 4) for option, share in averaged(own).items()} if len(asks) == 1 else {}
-        row: Row = {"item": item_id, "ask": own[0].answer.item.ask if len(asks) == 1 else None, "answers": len(own)}
-        rows.append({**row, **averages(each.answer for each in own), "probabilities": mean})
-    return rows
+def _question(group: Group) -> dict[str, Any]:
+    """Return a row of `items`; an item that is asked in several ways has no text and no probabilities."""
+    asks = {each.answer.item.ask for each in group.asked}
+    ask = asks.pop() if len(asks) == 1 else None
+    mean = {} if ask is None else {option: round(share, 4) for option, share in averaged(group.asked).items()}
+    return {"item": group.name, "ask": ask, "answers": len(group.asked), **group.means, "probabilities": mean}
 
 
 def options_of(store: Store, episode: StoredEpisode, key: AnswerKey) -> dict[int, str]:
@@ -242,11 +300,11 @@ def options_of(store: Store, episode: StoredEpisode, key: AnswerKey) -> dict[int
     scenario = episode.scenario
     if not family_of(scenario.family).asks:
         return {}
-    weights = {row["turn"]: row["options"] for row in queries.weighed_in(store, episode.episode_id)}
+    weights = queries.weighed(store, episode_id=episode.episode_id)
     found = {}
     for answer in answers_in(scenario, key, episode.transcript):
         turn = answer.turn.index
-        shares = shares_of(answer, weights.get(turn))
+        shares = shares_of(answer, weights.get((episode.episode_id, turn)))
         named = {answer.option(letter): letter for letter in ascii_uppercase[: len(answer.order)]}
         parts = [f"{named.get(option, option)} {share:.0%}" for option, share in shares.items()]
         chosen = [answer.text] if answer.item.options else []
@@ -259,80 +317,77 @@ def options_of(store: Store, episode: StoredEpisode, key: AnswerKey) -> dict[int
 # ---- for people ----------------------------------------------------------------------------------------------------
 
 
-def answered(found: Sequence[Row]) -> list[str]:
+def answered(banks: Iterable[Bank]) -> list[str]:
     """Return a sentence for each bank and model: how many people answered how much, and the main numbers."""
     told = []
-    for bank in found:
-        rows = [row for row in bank["people"] if row["person"] != NOBODY] or bank["people"]
-        many = sum(row["answers"] for row in rows)
-        start = (
-            f"{bank['title']}, {bank['model']}: {len(rows)} {'people' if len(rows) > 1 else 'person'}, {many} answers"
-        )
-        means = {name: [row[name] for row in rows if row[name] is not None] for name in HEADINGS}
-        parts = [
-            f"{HEADINGS[name]} {fmean(values):{'.2f' if name in _NUMBERS else '.0%'}}"
-            for name, values in means.items()
-            if values
-        ]
+    for bank in banks:
+        people = bank.others or bank.people
+        many = sum(len(each.asked) for each in people)
+        start = f"{bank.title}, {bank.model}: {len(people)} {'people' if len(people) > 1 else 'person'}, {many} answers"
+        means = {name: [value for each in people if (value := each.numbers[name]) is not None] for name in HEADINGS}
+        parts = [f"{HEADINGS[name]} {fmean(values):{_form(name)}}" for name, values in means.items() if values]
         told.append(f"{start}; on average {', '.join(parts)}." if parts else f"{start}.")
     return told
 
 
-def tables(found: Sequence[Row]) -> Iterator[Table]:
+def tables(banks: Iterable[Bank]) -> Iterator[Table]:
     """Yield the tables of a run's interviews: by person, by topic and, if somebody has traits, by trait."""
-    for bank in found:
-        named = f"{bank['title']} ({bank['bank']}), {bank['model']}"
-        yield Table(f"{named}, by person", *_table(bank["people"], "person"), list(_notes(bank)))
-        if len(bank["topics"]) > 1:
-            yield Table(f"{named}, by topic", *_table(bank["topics"], "about"), [])
-        traits = list(dict.fromkeys(trait for row in bank["people"] for trait in row["traits"]))
-        if any(each["card"] is not None for row in bank["people"] for each in row["traits"].values()):
-            rows = [[row["person"], *(_rated(row["traits"].get(trait)) for trait in traits)] for row in bank["people"]]
-            yield Table(f"{named}, rated traits and those of the card, 0 to 100", ["person", *traits], rows, [])
+    for bank in banks:
+        named, people, topics = f"{bank.title} ({bank.bank}), {bank.model}", bank.people, bank.by(_topic)
+        yield Table(
+            f"{named}, by person",
+            *_table("person", people, [each.numbers for each in people]),
+            list(_notes(bank, topics)),
+        )
+        if len(topics) > 1:
+            yield Table(f"{named}, by topic", *_table("about", topics, [each.means for each in topics]))
+        traits = list(dict.fromkeys(trait for each in people for trait in each.traits))
+        if any(trait in each.card for each in people for trait in each.traits):
+            rows = [[each.name, *(_rated(each, trait) for trait in traits)] for each in people]
+            yield Table(f"{named}, rated traits and those of the card, 0 to 100", ["person", *traits], rows)
 
 
-def _table(rows: Sequence[Row], first: str) -> tuple[list[str], list[list[str]]]:
-    shown = [name for name in HEADINGS if any(row.get(name) is not None for row in rows)]
-    body = [[row[first], str(row["answers"]), *(_cell(row, name) for name in shown)] for row in rows]
+def _table(
+    first: str, groups: Sequence[Group], numbers: Sequence[Mapping[str, float | None]]
+) -> tuple[list[str], list[list[str]]]:
+    shown = [name for name in HEADINGS if any(own.get(name) is not None for own in numbers)]
+    body = [
+        [group.name, str(len(group.asked)), *(_cell(own, name) for name in shown)]
+        for group, own in zip(groups, numbers, strict=True)
+    ]
     return [first, "answers", *(HEADINGS[name] for name in shown)], body
 
 
-def _cell(row: Row, name: str) -> str:
-    value = row.get(name)
-    if value is None:
+def _cell(numbers: Mapping[str, float | None], name: str) -> str:
+    value, low, high = (numbers.get(key) for key in (name, f"{name}_low", f"{name}_high"))
+    return stats.text_of(value, low, high, _form(name))
+
+
+def _form(name: str) -> str:
+    return ".2f" if name in ("rating", "trait_distance") else ".0%"
+
+
+def _rated(person: Group, trait: str) -> str:
+    if trait not in person.traits:
         return "-"
-    form = ".2f" if name in _NUMBERS else ".0%"
-    low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
-    ends = f" [{low:{form}}, {high:{form}}]" if low is not None and high is not None else ""
-    return f"{value:{form}}{ends}"
+    return f"{person.traits[trait]:.0f}" + (f" ({person.card[trait]:.0f})" if trait in person.card else "")
 
 
-def _rated(trait: Row | None) -> str:
-    if trait is None:
-        return "-"
-    return f"{trait['rated']:.0f}" + ("" if trait["card"] is None else f" ({trait['card']:.0f})")
-
-
-def _notes(bank: Row) -> Iterator[str]:
-    for name, each in bank["variance"].items():
-        yield (f"{HEADINGS[name]}: mean {each['mean']:.2f} over {each['n']} people, variance {each['variance']:.4f}.")
-    if places := bank["places"]:
-        told = f"Option A was chosen in {places['first']:.0%} of {places['choices']} choices"
-        yield f"{told}; it would be {places['chance']:.0%} by chance."
-    if each := bank["topic_variance"].get("accuracy"):
-        yield f"{HEADINGS['accuracy']}, over {each['n']} topics: variance {each['variance']:.4f}."
-    paired = [row for row in bank["people"] if row["against_nobody"]]
+def _notes(bank: Bank, topics: Sequence[Group]) -> Iterator[str]:
+    for name, each in variances(bank.others).items():
+        yield f"{HEADINGS[name]}: mean {each.mean:.2f} over {each.n} people, variance {each.variance:.4f}."
+    if places := bank.places:
+        told = f"Option A was chosen in {places.first:.0%} of {places.choices} choices"
+        yield f"{told}; it would be {places.chance:.0%} by chance."
+    if over := variances(topics).get("accuracy"):
+        yield f"{HEADINGS['accuracy']}, over {over.n} topics: variance {over.variance:.4f}."
+    paired = {each.name: found for each in bank.people if (found := pairs(each, bank.plain))}
     if paired:
-        drops = [row["person"] for row in paired if _is_drop(row["against_nobody"])]
+        drops = [name for name, found in paired.items() if found.worse > found.better and found.p < _ALPHA]
         told = f"McNemar against nobody, exact, on the same items: {len(drops)} of {len(paired)} people answer "
         yield told + f"significantly fewer right (p < {_ALPHA})" + (f": {', '.join(drops)}." if drops else ".")
-        for row in paired:
-            each = row["against_nobody"]
-            yield (
-                f"{row['person']} against nobody: {each['better']} only by {row['person']}, {each['worse']} only by "
-                f"nobody, of {each['pairs']}; p = {each['p']:.3g}."
-            )
-
-
-def _is_drop(each: Row) -> bool:
-    return bool(each["worse"] > each["better"] and each["p"] < _ALPHA)
+    for name, found in paired.items():
+        yield (
+            f"{name} against nobody: {found.better} only by {name}, {found.worse} only by nobody, of {found.pairs}; "
+            f"p = {found.p:.3g}."
+        )

@@ -8,8 +8,6 @@ from typing import Any
 
 from localsim.families.mentions import Mention
 
-Row = dict[str, Any]
-
 
 @dataclass(frozen=True)
 class Mark:
@@ -31,15 +29,7 @@ def colours(names: Sequence[str]) -> dict[str, int]:
 
 def of_mentions(mentions: Iterable[Mention]) -> list[Mark]:
     """Mark first mentions as own (by the owner), shared (a fact of several agents) or strange (by another agent)."""
-    return [
-        Mark(
-            mention.start,
-            mention.end,
-            kind_of(mention),
-            number=number,
-        )
-        for number, mention in enumerate(mentions)
-    ]
+    return [Mark(each.start, each.end, kind_of(each), number=number) for number, each in enumerate(mentions)]
 
 
 def kind_of(mention: Mention) -> str:
@@ -47,7 +37,7 @@ def kind_of(mention: Mention) -> str:
     return "strange" if not mention.by_owner else "shared" if len(mention.owners) > 1 else "own"
 
 
-def of_leaks(text: str, leaks: Iterable[Row]) -> list[Mark]:
+def of_leaks(text: str, leaks: Iterable[dict[str, Any]]) -> list[Mark]:
     """Mark the evidence of leaks (rows with evidence, kind, label, fact), or the whole text if it is not found."""
     marks = []
     for number, leak in enumerate(leaks):

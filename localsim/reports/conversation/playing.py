@@ -14,14 +14,13 @@ from typing import Any
 
 from localsim.backends.person import NAME
 from localsim.conversation.episode import PEOPLE
-from localsim.families import EVERYDAY, family_of, in_order, title_of
+from localsim.families import family_of, in_order, title_of
 from localsim.runs.telling import called
-from localsim.store.conditions import Condition, condition_of
+from localsim.store.conditions import Condition
 from localsim.store.conditions import in_order as place_of
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
-
-Row = dict[str, Any]
+from localsim.store.queries.reports import Said, Talk
 
 LIMIT = 0.2
 """The share of a cell's talks that need not play. From a larger share on, conclusions about its model are withheld.
@@ -40,22 +39,6 @@ QUOTED, LONGEST, TOLD = 2, 80, 3
 def too_many(not_playing: int, talks: int) -> bool:
     """Return True if more than LIMIT of the talks do not play."""
     return not_playing > LIMIT * talks
-
-
-@dataclass(frozen=True)
-class Talk:
-    """A talk with its score."""
-
-    episode_id: str
-    family: str
-    condition: Condition
-    scenario_id: str
-    plays: bool
-    fault: str
-    """Its worst fault in words, such as "repeats itself"; empty if it plays."""
-    reason: str
-    turns: tuple[int, ...]
-    """Indices of the turns that show the fault."""
 
 
 @dataclass(frozen=True)
@@ -89,8 +72,8 @@ class Example:
     scenario_id: str
     fault: str
     reason: str
-    quotes: tuple[tuple[int, str, str], ...]
-    """Index, speaker and words of the turns that show the fault."""
+    quotes: Sequence[Said]
+    """The turns that show the fault."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +120,7 @@ class Playing:
             found.append((family, f"{text} The numbers about this model are no finding."))
         return found
 
-    def as_json(self) -> Row:
+    def as_json(self) -> dict[str, Any]:
         """Return the object `playing` of `report --json` and `run --json`."""
         cells = [
             {
@@ -152,7 +135,7 @@ class Playing:
             for each in self.cells
         ]
         withheld = [{"family": family, "model": model} for family, model in sorted(self.withheld)]
-        said = {"sentences": self.sentences(), "examples": [asdict(each) for each in self.examples], "rule": RULE}
+        said = {"sentences": self.sentences(), "examples": list(map(asdict, self.examples)), "rule": RULE}
         return {"limit": LIMIT, "cells": cells, "withheld": withheld, "claims": self.claims(), **said}
 
     def _claim(self, model: str, broken: Sequence[Cell]) -> str:
@@ -205,27 +188,12 @@ def of_conditions(store: Store, conditions: Collection[Condition], of: str = "th
 def _playing(store: Store, talks: Sequence[Talk], of: str) -> Playing:
     cells = cells_of(talks)
     chosen = chosen_of(talks, cells)
-    said = queries.words(store, [each.episode_id for each in chosen]) if chosen else {}
-    return Playing(tuple(cells), tuple(_example(each, said) for each in chosen), of)
+    return Playing(tuple(cells), tuple(_example(store, each) for each in chosen), of)
 
 
 def talks_of(store: Store, run_id: str) -> list[Talk]:
     """Return the scored talks of a run; those of people say nothing about a model."""
-    talks = map(_talk, queries.plays(store, run_id))
-    return [each for each in talks if each.condition.mode != PEOPLE]
-
-
-def _talk(row: Row) -> Talk:
-    return Talk(
-        episode_id=row["episode_id"],
-        family=row["family"] or EVERYDAY.name,
-        condition=condition_of(row),
-        scenario_id=row["scenario_id"],
-        plays=row["value"] >= 1,
-        fault=row["label"] or "",
-        reason=row["reason"],
-        turns=tuple(row["turns"]),
-    )
+    return [each for each in queries.plays(store, run_id) if each.mode != PEOPLE]
 
 
 def cells_of(talks: Iterable[Talk]) -> list[Cell]:
@@ -254,11 +222,10 @@ def chosen_of(talks: Sequence[Talk], cells: Iterable[Cell]) -> list[Talk]:
     return [*first, *rest][:QUOTED]
 
 
-def _example(talk: Talk, said: Mapping[str, Sequence[Row]]) -> Example:
-    cited = [row for row in said.get(talk.episode_id, ()) if row["turn"] in talk.turns and row["text"]]
-    quotes = tuple((row["turn"], row["speaker"], row["text"]) for row in cited[:QUOTED])
-    named = (talk.condition.model, talk.condition.name, talk.scenario_id, talk.fault, talk.reason)
-    return Example(talk.episode_id, *named, quotes)
+def _example(store: Store, talk: Talk) -> Example:
+    cited = [said for said in queries.words(store, talk.episode_id) if said.turn in talk.turns and said.text]
+    named = (talk.model, talk.condition.name, talk.scenario_id, talk.fault, talk.reason)
+    return Example(talk.episode_id, *named, cited[:QUOTED])
 
 
 # ---- words ---------------------------------------------------------------------------------------------------------

@@ -1,93 +1,144 @@
-"""What judges answered about a run by rubrics: means by condition, each with what is known of its reliability."""
+"""What judges answered about a run by rubrics: means by condition, each with what is known of its reliability.
+
+Participants of an experiment may have answered the same rubric about the same talks.
+"""
 
 from __future__ import annotations
 
-import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 from localsim import stats
-from localsim.reports.conversation.rubric_people import people_and_judges
+from localsim.annotation.measures import alpha, correlation
 from localsim.reports.document import Table
-from localsim.reports.validity.judges import follows_outcome
+from localsim.reports.validity.judges import Goal, follows_outcome
 from localsim.scenarios.rubrics import SOTOPIA, rubric_files, shipped_rubric
 from localsim.stats import Bounds, Estimate
-from localsim.store.conditions import Condition, condition_of, in_order, names_of
+from localsim.store.conditions import Condition, in_order, names_of
 from localsim.store.database import Store
+from localsim.store.queries import experiments
 from localsim.store.queries import reports as queries
 
-Row = dict[str, Any]
 _SPREAD = "_spread"
 
 
-def rubric_rows(store: Store, run_id: str) -> list[Row]:
-    """Return for each judge, rubric and dimension the mean score by condition, and what is known of its reliability.
-
-    replies, unread: replies to its questions, and those that could not be read, which give no score. spread: standard
-    deviation between samples of one question, as a share of the range. success_auroc: as `goal_auroc` in
-    `validity.judges.reliability`; for a dimension that does not ask about success a value near .5 is no defect.
-    people_rho, people_both: Spearman's correlation with the ratings of participants of an experiment who answered the
-    same rubric, and over how many talks and agents; None and 0 without them.
+@dataclass(frozen=True)
+class Judged:
+    """What a judge answered by one dimension of a rubric, and what is known of its reliability: a row of `rubrics` in
+    `report --json`.
     """
-    asked = {(row["evaluator"], row["name"]): row for row in queries.rubric_replies(store, run_id)}
-    people = {(row["rubric"], row["judge"], row["dimension"]): row for row in people_and_judges(store, run_id)}
-    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
+
+    rubric: str
+    judge: str
+    dimension: str
+    n: int
+    mean_by_mode: Mapping[str, float | None]
+    interval_by_mode: Mapping[str, Sequence[float | None]]
+    talks_by_mode: Mapping[str, int]
+    replies: int | None
+    unread: int | None
+    """Replies that could not be read, which give no score."""
+    spread: float | None
+    """Standard deviation between samples of one question, as a share of the range."""
+    success_auroc: float | None
+    """As `goal_auroc` in `validity.judges.reliability`; if the dimension does not ask about success, a value near .5
+    is no defect.
+    """
+    success_auroc_low: float | None
+    success_auroc_high: float | None
+    success_auroc_pairs: int
+    warning: str | None
+    people_rho: float | None
+    """Spearman's correlation with the ratings of participants of an experiment who answered the same rubric."""
+    people_both: int
+    """Over how many talks and agents; 0 without participants."""
+
+
+@dataclass(frozen=True)
+class Rated:
+    """What participants of an experiment answered by one dimension of a rubric, beside one judge or none."""
+
+    rubric: str
+    dimension: str
+    ratings: int
+    cannot_tell: int
+    alpha: float | None
+    """Krippendorff's, of people who rated the same talk and agent."""
+    judge: str | None = None
+    both: int = 0
+    """Talks and agents with a rating and a score."""
+    mean: float | None = None
+    """Of people, over what both rated; over all ratings without a judge."""
+    score: float | None = None
+    """Of the judge, over what both rated."""
+    rho: float | None = None
+    p: float | None = None
+
+
+def rubric_rows(store: Store, run_id: str) -> list[Judged]:
+    """Return what judges answered about a run by rubrics."""
+    replies = queries.rubric_replies(store, run_id)
+    people = {(row.rubric, row.judge, row.dimension): row for row in people_and_judges(store, run_id)}
+    groups: dict[tuple[str, str], list[queries.RubricScore]] = defaultdict(list)
     for row in queries.rubric_scores(store, run_id):
-        groups[row["evaluator"], row["name"]].append(row)
-    found = []
-    for (evaluator, name), rows in groups.items():
-        if not name.endswith(_SPREAD):
-            spreads = [row["value"] for row in groups.get((evaluator, name + _SPREAD), [])]
-            beside = people.get((*rubric_of(evaluator), name), {"rho": None, "both": 0})
-            row = _dimension(evaluator, name, rows, spreads, asked.get((evaluator, name)))
-            found.append({**row, "people_rho": beside["rho"], "people_both": beside["both"]})
-    return found
-
-
-def _dimension(evaluator: str, name: str, rows: Sequence[Row], spreads: Sequence[float], asked: Row | None) -> Row:
-    rubric, judge = rubric_of(evaluator)
-    given = [row for row in rows if row["value"] is not None]
-    by_condition: dict[Condition, list[Row]] = defaultdict(list)
-    by_episode: dict[str, list[Row]] = defaultdict(list)
-    for row in given:
-        by_condition[condition_of(row)].append(row)
-        by_episode[row["episode_id"]].append(row)
-    episodes = [
-        {**own[0], "goal": statistics.fmean(row["value"] for row in own)}
-        for own in by_episode.values()
-        if own[0]["success"] is not None
+        groups[row.evaluator, row.name].append(row)
+    return [
+        _dimension(
+            rows,
+            [row.value for row in groups.get((evaluator, name + _SPREAD), []) if row.value is not None],
+            replies.get((evaluator, name), (None, None)),
+            people.get((*rubric_of(evaluator), name)),
+        )
+        for (evaluator, name), rows in groups.items()
+        if not name.endswith(_SPREAD)
     ]
-    follows, pairs = follows_outcome(episodes)
+
+
+def _dimension(
+    rows: Sequence[queries.RubricScore],
+    spreads: Sequence[float],
+    replies: tuple[int, int] | tuple[None, None],
+    people: Rated | None,
+) -> Judged:
+    (rubric, judge), name = rubric_of(rows[0].evaluator), rows[0].name
+    given = [(row, row.value) for row in rows if row.value is not None]
+    by_condition: dict[Condition, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    talks: dict[Condition, set[str]] = defaultdict(set)
+    by_episode: dict[str, list[float]] = defaultdict(list)
+    for row, value in given:
+        by_condition[row.condition][row.scenario_id].append(value)
+        talks[row.condition].add(row.episode_id)
+        by_episode[row.episode_id].append(value)
+    first = {row.episode_id: row for row, _ in reversed(given)}
+    follows, pairs = follows_outcome([
+        Goal(row.family, row.scenario_id, row.condition, fmean(own), row.success)
+        for episode, own in by_episode.items()
+        if (row := first[episode]).success is not None
+    ])  # fmt: skip
     names = names_of(sorted(by_condition, key=in_order))
-    means = {called: _mean(rubric, name, by_condition[each]) for each, called in names.items()}
-    return {
-        "rubric": rubric,
-        "judge": judge,
-        "dimension": name,
-        "n": len(given),
-        "mean_by_mode": {called: found.value for called, found in means.items()},
-        "interval_by_mode": {called: [found.low, found.high] for called, found in means.items()},
-        "talks_by_mode": {
-            called: len({row["episode_id"] for row in by_condition[each]}) for each, called in names.items()
-        },
-        "replies": asked["replies"] if asked else None,
-        "unread": asked["unread"] if asked else None,
-        "spread": statistics.fmean(spreads) if spreads else None,
-        "success_auroc": follows.value,
-        "success_auroc_low": follows.low,
-        "success_auroc_high": follows.high,
-        "success_auroc_pairs": pairs,
-        "warning": _doubt([row["value"] for row in given], follows),
-    }
-
-
-def _mean(rubric: str, dimension: str, rows: Iterable[Row]) -> Estimate:
-    """Return the mean score, with a 95% interval over scenarios."""
-    by_scenario: dict[str, list[float]] = defaultdict(list)
-    for row in rows:
-        by_scenario[row["scenario_id"]].append(row["value"])
-    return stats.clustered(by_scenario, _bounds(rubric, dimension))
+    means = {called: stats.clustered(by_condition[each], _bounds(rubric, name)) for each, called in names.items()}
+    return Judged(
+        rubric,
+        judge,
+        name,
+        len(given),
+        mean_by_mode={called: found.value for called, found in means.items()},
+        interval_by_mode={called: [found.low, found.high] for called, found in means.items()},
+        talks_by_mode={called: len(talks[each]) for each, called in names.items()},
+        replies=replies[0],
+        unread=replies[1],
+        spread=fmean(spreads) if spreads else None,
+        success_auroc=follows.value,
+        success_auroc_low=follows.low,
+        success_auroc_high=follows.high,
+        success_auroc_pairs=pairs,
+        warning=_doubt([value for _, value in given], follows),
+        people_rho=people.rho if people else None,
+        people_both=people.both if people else 0,
+    )
 
 
 def _bounds(rubric: str, dimension: str) -> Bounds:
@@ -115,40 +166,68 @@ def _doubt(values: Sequence[float], follows: Estimate) -> str | None:
     return "not checked against an outcome" if follows.value is None else None
 
 
-def rubric_table(rows: Iterable[Row]) -> tuple[list[str], list[list[Any]]]:
+def people_and_judges(store: Store, run_id: str) -> list[Rated]:
+    """Return what participants of an experiment answered to rubrics, beside each judge that answered the same."""
+    groups: dict[tuple[str, str], list[experiments.Rating]] = defaultdict(list)
+    for row in experiments.rubric_ratings(store, run_id):
+        groups[row.rubric, row.dimension].append(row)
+    return [found for (rubric, dimension), rows in groups.items() for found in _rated(rubric, dimension, rows)]
+
+
+def _rated(rubric: str, dimension: str, rows: Sequence[experiments.Rating]) -> Iterator[Rated]:
+    answers = {(row.participant, row.episode_id, row.agent): row.rating for row in rows}
+    units: dict[tuple[str, str | None], list[float]] = defaultdict(list)
+    for (_, episode, agent), rating in answers.items():
+        if rating is not None:
+            units[episode, agent].append(rating)
+    given = [rating for own in units.values() for rating in own]
+    agreed = alpha(list(units.values()), "interval")["alpha"]
+    people = (rubric, dimension, len(given), len(answers) - len(given), agreed)
+    judges = dict.fromkeys(row.judge for row in rows if row.judge is not None)
+    for judge in judges:
+        scores = {(row.episode_id, row.agent): row.score for row in rows if row.judge == judge}
+        pairs = [(fmean(units[unit]), score) for unit, score in scores.items() if score is not None and unit in units]
+        found = correlation(pairs)
+        mean, score = map(fmean, zip(*pairs, strict=True)) if pairs else (None, None)
+        yield Rated(*people, judge, len(pairs), mean, score, found["rho"], found["p"])
+    if not judges:
+        yield Rated(*people, mean=fmean(given) if given else None)
+
+
+def rubric_table(found: Iterable[Judged]) -> tuple[list[str], list[list[Any]]]:
     """Return headings and cells of `rubric_rows`: each score with its reliability."""
     heads = ["rubric", "judge", "dimension", "n", "mean", *_RELIABILITY]
     cells = []
-    for row in rows:
-        means = ", ".join(f"{mode} {mean:.1f}" for mode, mean in row["mean_by_mode"].items())
-        cells.append([row["rubric"], row["judge"], row["dimension"], row["n"], means, *_reliability(row)])
+    for row in found:
+        means = ", ".join(f"{mode} {mean:.1f}" for mode, mean in row.mean_by_mode.items())
+        cells.append([row.rubric, row.judge, row.dimension, row.n, means, *_reliability(row)])
     return heads, cells
 
 
 _RELIABILITY = ["unread", "spread", "AUROC of success", "people", "remark"]
 
 
-def _reliability(row: Row) -> list[str]:
-    unread = "" if row["replies"] is None else f"{row['unread']} of {row['replies']}"
-    spread = "" if row["spread"] is None else f"{row['spread']:.2f}"
-    value, low, high = (row[f"success_auroc{end}"] for end in ("", "_low", "_high"))
-    ends = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
-    auroc = "" if value is None else f"{value:.2f}{ends}"
-    rho, both = row["people_rho"], row["people_both"]
-    people = f"{'-' if rho is None else f'{rho:.2f}'} ({both})" if both else ""
-    return [unread, spread, auroc, people, row["warning"] or ""]
+def _reliability(row: Judged) -> list[str]:
+    unread = "" if row.replies is None else f"{row.unread} of {row.replies}"
+    spread = "" if row.spread is None else f"{row.spread:.2f}"
+    follows = (row.success_auroc, row.success_auroc_low, row.success_auroc_high)
+    auroc = "" if row.success_auroc is None else stats.text_of(*follows, ".2f")
+    people = (
+        f"{'-' if row.people_rho is None else f'{row.people_rho:.2f}'} ({row.people_both})" if row.people_both else ""
+    )
+    return [unread, spread, auroc, people, row.warning or ""]
 
 
-def rubric_tables(found: Iterable[Row]) -> Iterator[Table]:
+def rubric_tables(found: Iterable[Judged]) -> Iterator[Table]:
     """Yield a table for each judge and rubric: the mean of each dimension by mode, beside its reliability."""
-    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    groups: dict[tuple[str, str], list[Judged]] = defaultdict(list)
     for row in found:
-        groups[row["judge"], row["rubric"]].append(row)
+        groups[row.judge, row.rubric].append(row)
     for (judge, rubric), rows in groups.items():
-        modes = list(dict.fromkeys(mode for row in rows for mode in row["mean_by_mode"]))
-        talks = {mode: max(row["talks_by_mode"].get(mode, 0) for row in rows) for mode in modes}
+        modes = list(dict.fromkeys(mode for row in rows for mode in row.mean_by_mode))
+        talks = {mode: max(row.talks_by_mode.get(mode, 0) for row in rows) for mode in modes}
         heads = ["dimension", *(f"{mode}, {_talks(talks[mode])}" for mode in modes), *_RELIABILITY]
-        body = [[row["dimension"], *(_cell(row, mode, talks) for mode in modes), *_reliability(row)] for row in rows]
+        body = [[row.dimension, *(_cell(row, mode, talks) for mode in modes), *_reliability(row)] for row in rows]
         yield Table(f"Judge {judge}, rubric {rubric}", heads, body, [_NOTE])
 
 
@@ -164,11 +243,11 @@ def _talks(count: int) -> str:
     return f"{count} talk{'' if count == 1 else 's'}"
 
 
-def _cell(row: Row, mode: str, talks: Mapping[str, int]) -> str:
+def _cell(row: Judged, mode: str, talks: Mapping[str, int]) -> str:
     """Return a mean with its interval, and the number of talks if some of the mode's have no score here."""
-    if mode not in row["mean_by_mode"]:
+    if mode not in row.mean_by_mode:
         return "-"
-    low, high = row["interval_by_mode"][mode]
-    ends = "" if low is None or high is None else f" [{low:.1f}, {high:.1f}]"
-    own = row["talks_by_mode"][mode]
-    return f"{row['mean_by_mode'][mode]:.1f}{ends}" + ("" if own == talks[mode] else f" ({_talks(own)})")
+    low, high = row.interval_by_mode[mode]
+    text = stats.text_of(row.mean_by_mode[mode], low, high, ".1f")
+    own = row.talks_by_mode[mode]
+    return text + ("" if own == talks[mode] else f" ({_talks(own)})")

@@ -19,7 +19,6 @@ from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 from localsim.store.schema import version
 
-Row = dict[str, Any]
 SCENARIOS = ("mutual_friends_01", "craigslist_01", "roommates", "a_bad_week")
 """A search, a bargain, an everyday talk and a situation: two people each, and at most 20 turns."""
 
@@ -45,8 +44,7 @@ class Excerpt:
     mode: str
     fault: str
     """Empty if the talk plays."""
-    turns: tuple[tuple[int, str, str], ...]
-    """Index, speaker and words."""
+    turns: Sequence[queries.Said]
 
     @property
     def heading(self) -> str:
@@ -65,15 +63,20 @@ class Trial:
     excerpts: tuple[Excerpt, ...]
 
     @property
+    def total(self) -> tuple[int, int]:
+        """The talks that play and all, in all modes."""
+        return sum(played for played, _ in self.modes.values()), sum(talks for _, talks in self.modes.values())
+
+    @property
     def holds(self) -> bool:
         """True unless too many of all talks do not play; a mode alone has too few talks to decide."""
-        played, talks = (sum(pair[at] for pair in self.modes.values()) for at in (0, 1))
+        played, talks = self.total
         return talks > 0 and not playing.too_many(talks - played, talks)
 
     @property
     def verdict(self) -> str:
         """If the model holds the talks, in a sentence."""
-        played, talks = (sum(pair[at] for pair in self.modes.values()) for at in (0, 1))
+        played, talks = self.total
         modes = ", ".join(f"{mode} {some} of {every}" for mode, (some, every) in self.modes.items())
         can = "holds" if self.holds else "does not hold"
         return f"{called(self.model)} {can} these conversations: {played} of {talks} talks play ({modes})."
@@ -90,19 +93,12 @@ class Trial:
         layout = LAYOUTS[layout_of(self.model)]
         return f"Best settings known: layout {layout.name}, temperature {layout.sampling.temperature}. {layout.tells}"
 
-    def as_json(self) -> Row:
+    def as_json(self) -> dict[str, Any]:
         """Return the object of `models try --json`."""
-        modes = {mode: {"plays": some, "talks": every} for mode, (some, every) in self.modes.items()}
         named = {"model": self.model, "run_id": self.run_id, "holds": self.holds, "verdict": self.verdict}
-        excerpts = [asdict(each) for each in self.excerpts]
-        return {
-            **named,
-            "modes": modes,
-            "instead": self.instead,
-            "settings": self.settings,
-            "excerpts": excerpts,
-            "rule": RULE,
-        }
+        modes = {mode: {"plays": some, "talks": every} for mode, (some, every) in self.modes.items()}
+        found = {**named, "modes": modes, "instead": self.instead, "settings": self.settings}
+        return {**found, "excerpts": list(map(asdict, self.excerpts)), "rule": RULE}
 
 
 def trial(store: Store, run_id: str, model: str, modes: Sequence[str]) -> Trial:
@@ -111,24 +107,23 @@ def trial(store: Store, run_id: str, model: str, modes: Sequence[str]) -> Trial:
     counts = {mode: [each.plays for each in talks if each.condition.mode == mode] for mode in modes}
     shares: dict[str, float] = {}
     for row in queries.scores(store, run_id):
-        if row["name"].startswith("play_") and row["value"] is not None:
-            shares[row["episode_id"]] = max(row["value"], shares.get(row["episode_id"], 0.0))
+        if row.name.startswith("play_") and row.value is not None:
+            shares[row.episode_id] = max(row.value, shares.get(row.episode_id, 0.0))
     ordered = sorted(talks, key=lambda each: (each.plays, -shares.get(each.episode_id, 0.0)))
     worst = [each for each in ordered if not each.plays][:WORST]
     rest = ordered[len(worst) :]
     near = sorted(rest, key=lambda each: abs(rest.index(each) - len(rest) // 2))
     typical = near[:1] + [each for each in near if each.scenario_id != near[0].scenario_id][:1]
     chosen = [("worst", each) for each in worst] + [("typical", each) for each in typical]
-    said = queries.words(store, [each.episode_id for _, each in chosen])
-    excerpts = tuple(_excerpt(kind, each, said.get(each.episode_id, ())) for kind, each in chosen)
+    excerpts = tuple(_excerpt(store, kind, each) for kind, each in chosen)
     return Trial(model, run_id, {mode: (sum(own), len(own)) for mode, own in counts.items()}, excerpts)
 
 
-def _excerpt(kind: str, talk: playing.Talk, rows: Sequence[Row]) -> Excerpt:
-    spoken = [row for row in rows if row["text"] and row["speaker"]]
-    shown = [row for row in spoken if row["turn"] in talk.turns] if not talk.plays else []
+def _excerpt(store: Store, kind: str, talk: queries.Talk) -> Excerpt:
+    spoken = [said for said in queries.words(store, talk.episode_id) if said.text and said.speaker]
+    shown = [said for said in spoken if said.turn in talk.turns] if not talk.plays else []
     start = max(0, (len(spoken) - LINES) // 2)
-    turns = tuple((row["turn"], row["speaker"], row["text"]) for row in (shown or spoken[start:])[:LINES])
+    turns = (shown or spoken[start:])[:LINES]
     return Excerpt(kind, talk.episode_id, talk.scenario_id, talk.condition.name, talk.fault, turns)
 
 

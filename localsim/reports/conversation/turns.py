@@ -20,7 +20,6 @@ from localsim.reports.conversation import marks
 from localsim.reports.conversation.marks import Mark
 from localsim.store.episodes import StoredEpisode, transcript_of
 
-Row = dict[str, Any]
 _UNLIKELY = 0.05
 """Probability up to which chance is no explanation of unearned hits."""
 
@@ -29,7 +28,7 @@ _UNLIKELY = 0.05
 class MarkedTurn:
     """One turn with its marks and leaks."""
 
-    row: Row
+    row: dict[str, Any]
     """turn, speaker, action, text, words, truncated, repaired."""
     colour: int
     """Number of the speaker's colour, 0 to 7."""
@@ -37,7 +36,7 @@ class MarkedTurn:
     """The text in parts, each with its mark or None."""
     mentions: Sequence[Mention]
     """Terms of facts that are first uttered in this turn."""
-    leaks: Sequence[Row]
+    leaks: Sequence[dict[str, Any]]
     """Leaks in this turn, as rows of leaks."""
     hit: str = ""
     """Why the turn is an unearned hit, and whether chance explains it; '' if it is none."""
@@ -50,13 +49,13 @@ class MarkedTurn:
         return [mention.term for mention in self.mentions if not mention.by_owner]
 
 
-def in_words(row: Row) -> Row:
+def in_words(row: dict[str, Any]) -> dict[str, Any]:
     """Return the row of a turn with its speaker and action in words for people."""
     turn = transcript_of([row]).turns[0]
     return {**row, "speaker": turn.who, "action": turn.doing}
 
 
-def marked_turns(episode: StoredEpisode, leaks: Sequence[Row] | None = None) -> list[MarkedTurn]:
+def marked_turns(episode: StoredEpisode, leaks: Sequence[dict[str, Any]] | None = None) -> list[MarkedTurn]:
     """Return the turns of an episode; `leaks` are the rows to mark, by default its first disclosures."""
     shown = episode.leaks if leaks is None else leaks
     colours = marks.colours(episode.scenario.names)
@@ -115,7 +114,7 @@ def unjudged_in(episode: StoredEpisode) -> dict[int, str]:
     return {turn: sentence(row["reason"]) for row in found for turn in json.loads(row["turns_json"] or "[]")}
 
 
-def remark_on(leak: Row) -> str:
+def remark_on(leak: dict[str, Any]) -> str:
     """Return a short remark on a leak; '' if the owner disclosed the fact in due time."""
     if leak["kind"] == "omniscient":
         return "had not been told it"
@@ -128,7 +127,7 @@ def verdict_on(episode: StoredEpisode, answer: AnswerKey) -> Verdict | None:
     return family_of(episode.scenario.family).verdict(whole, answer)
 
 
-def _score(row: Row) -> Score:
+def _score(row: dict[str, Any]) -> Score:
     return Score(row["name"], row["value"], label=row["label"], reason=row["reason"] or "")
 
 

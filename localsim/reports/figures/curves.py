@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from localsim import families
@@ -19,32 +20,70 @@ from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 from localsim.store.queries.scoring import subjects
 
-Row = dict[str, Any]
 Points = list[tuple[float, float]]
 BINS = 5
 """Number of parts of a conversation over which values are averaged."""
 DISCLOSED = ("disclosed", "Facts disclosed so far", "share of the private facts that their owners have disclosed")
 
 
-def curves(store: Store, run_id: str, scores: Sequence[Row] | None = None) -> list[Row]:
-    """Return rows of family, name, heading, meaning, steps (True for a step function), axis, its end and series.
+@dataclass(frozen=True)
+class Series:
+    """The line of one condition, or of one side in it."""
 
-    Each series has mode, name (of its condition), model, see, side (or ''), n and points (x, y). `scores` are the
-    newest scores, if they have been read.
-    """
+    condition: Condition
+    n: int
+    points: Points
+    side: str = ""
+    name: str = ""
+    """The name of the condition to show."""
+    other_run: str = ""
+    """The run that it is of, if that is not the report's own."""
+    twin: int | None = None
+    """The number of its colour (`figures.draw.numbered`); None before colours are chosen."""
+
+    @property
+    def mode(self) -> str:
+        """The mode of the condition."""
+        return self.condition.mode
+
+    def as_json(self) -> dict[str, Any]:
+        """Return a row of `series`."""
+        found = {"side": self.side, "n": self.n, "points": self.points, "mode": self.mode, "name": self.name}
+        found |= {"model": self.condition.model, "see": self.condition.see}
+        found |= {"other_run": self.other_run} if self.other_run else {}
+        return found if self.twin is None else {**found, "twin": self.twin}
+
+
+@dataclass(frozen=True)
+class Course:
+    """A curve of the conversations of a family."""
+
+    family: str
+    name: str
+    heading: str
+    meaning: str
+    steps: bool
+    """True for a step function."""
+    axis: str
+    end: float
+    """The end of the axis."""
+    series: Sequence[Series]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return a row of `curves` in `report --json`."""
+        return {**vars(self), "series": [each.as_json() for each in self.series]}
+
+
+def curves(store: Store, run_id: str, scores: Sequence[queries.Score] | None = None) -> list[Course]:
+    """Return the curves of a run; `scores` are the newest scores, if they have been read."""
     newest = queries.scores(store, run_id) if scores is None else scores
     drawn = [*_of_families(store, run_id, newest), *_disclosed(store, run_id)]
-    for curve in drawn:
-        _name(curve["series"])
-    return [curve for curve in drawn if curve["series"]]
+    return [replace(each, series=_named(each.series)) for each in drawn if each.series]
 
 
-def _name(series: Sequence[Row]) -> None:
-    """Name the series of a curve by their conditions, and replace these by mode, model and see."""
-    names = names_of(one["condition"] for one in series)
-    for one in series:
-        condition = one.pop("condition")
-        one |= {"mode": condition.mode, "name": names[condition], "model": condition.model, "see": condition.see}
+def _named(series: Sequence[Series]) -> list[Series]:
+    names = names_of(each.condition for each in series)
+    return [replace(each, name=names[each.condition]) for each in series]
 
 
 def steps(positions: list[float], total: int, end: float = 1.0) -> Points:
@@ -55,20 +94,16 @@ def steps(positions: list[float], total: int, end: float = 1.0) -> Points:
     return [*points, (end, points[-1][1])]
 
 
-def _series(condition: Condition, n: int, points: Points, side: str = "") -> Row:
-    return {"condition": condition, "side": side, "n": n, "points": points}
-
-
-def _of_families(store: Store, run_id: str, newest: Sequence[Row]) -> Iterator[Row]:
+def _of_families(store: Store, run_id: str, newest: Sequence[queries.Score]) -> Iterator[Course]:
     """Yield the curve of each family of the run."""
     played: dict[Family, list[Subject]] = defaultdict(list)
     for subject in subjects(store, run_id, _reads_turns):
         played[family_of(subject.scenario.family)].append(subject)
     scores: dict[str, dict[str, float]] = defaultdict(dict)
     for row in newest:
-        if row["value"] is not None:
-            given = scores[row["episode_id"]]
-            given[row["name"]] = given.get(row["name"], 0.0) + float(row["value"])
+        if row.value is not None:
+            given = scores[row.episode_id]
+            given[row.name] = given.get(row.name, 0.0) + row.value
     for family, episodes in played.items():
         if family.curve is not None:
             yield _curve(family.name, family.curve, episodes, scores)
@@ -79,7 +114,7 @@ def _reads_turns(family: str | None) -> bool:
     return curve is not None and curve.reads_turns
 
 
-def _curve(family: str, curve: Curve, episodes: Sequence[Subject], scores: dict[str, dict[str, float]]) -> Row:
+def _curve(family: str, curve: Curve, episodes: Sequence[Subject], scores: dict[str, dict[str, float]]) -> Course:
     found: dict[Condition, list[Sequence[Point]]] = defaultdict(list)
     for subject in episodes:
         points = curve.points(Played(subject.transcript, subject.answer, scores[subject.episode_id]))
@@ -88,25 +123,18 @@ def _curve(family: str, curve: Curve, episodes: Sequence[Subject], scores: dict[
     limits = [subject.scenario.limits.turns for subject in episodes]
     end = float(max(limits, default=1)) if curve.axis == "turns" else 1.0
     draw = _reached if curve.kind == "reached" else _averaged
-    return {
-        "family": family,
-        "name": curve.name,
-        "heading": curve.heading,
-        "meaning": curve.meaning,
-        "steps": curve.kind == "reached",
-        "axis": curve.axis,
-        "end": end,
-        "series": [series for each in sorted(found, key=in_order) for series in draw(each, found[each], end)],
-    }
+    series = [each for condition in sorted(found, key=in_order) for each in draw(condition, found[condition], end)]
+    reached = curve.kind == "reached"
+    return Course(family, curve.name, curve.heading, curve.meaning, reached, curve.axis, end, series)
 
 
-def _reached(condition: Condition, episodes: list[Sequence[Point]], end: float) -> Iterator[Row]:
+def _reached(condition: Condition, episodes: list[Sequence[Point]], end: float) -> Iterator[Series]:
     """Yield the share of episodes that have reached their first point by a position."""
     firsts = [min(point.position for point in points) for points in episodes if points]
-    yield _series(condition, len(episodes), steps(firsts, len(episodes), end))
+    yield Series(condition, len(episodes), steps(firsts, len(episodes), end))
 
 
-def _averaged(condition: Condition, episodes: list[Sequence[Point]], end: float) -> Iterator[Row]:
+def _averaged(condition: Condition, episodes: list[Sequence[Point]], end: float) -> Iterator[Series]:
     """Yield the mean value of each side in each part of the conversation."""
     sides: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for points in episodes:
@@ -114,32 +142,14 @@ def _averaged(condition: Condition, episodes: list[Sequence[Point]], end: float)
             sides[point.side][min(BINS - 1, int(point.position / end * BINS))].append(point.value)
     for side, parts in sorted(sides.items()):
         means = [((number + 0.5) / BINS * end, sum(values) / len(values)) for number, values in sorted(parts.items())]
-        yield _series(condition, sum(map(len, parts.values())), means, side)
+        yield Series(condition, sum(map(len, parts.values())), means, side)
 
 
-def _disclosed(store: Store, run_id: str) -> Iterator[Row]:
+def _disclosed(store: Store, run_id: str) -> Iterator[Course]:
     """Yield the share of the private facts that their owners have disclosed by a position, for each family."""
-    totals: dict[str, dict[Condition, int]] = defaultdict(dict)
-    for row in queries.private_facts(store, run_id):
-        if row["n"]:
-            totals[row["family"]][condition_of(row)] = row["n"]
-    positions: dict[tuple[str, Condition], list[float]] = defaultdict(list)
-    for row in queries.own_disclosures(store, run_id) if totals else ():
-        positions[row["family"], condition_of(row)].append(float(row["position"]))
-    name, heading, meaning = DISCLOSED
-    for family in families.in_order(totals):
-        counts = totals[family]
-        series = [
-            _series(each, counts[each], steps(positions[family, each], counts[each]))
-            for each in sorted(counts, key=in_order)
-        ]
-        yield {
-            "family": family,
-            "name": name,
-            "heading": heading,
-            "meaning": meaning,
-            "steps": True,
-            "axis": "position",
-            "end": 1.0,
-            "series": series,
-        }
+    totals = queries.private_facts(store, run_id)
+    positions = queries.own_disclosures(store, run_id) if totals else {}
+    for family in families.in_order(dict.fromkeys(name for name, _ in totals)):
+        keys = sorted((key for key in totals if key[0] == family), key=lambda key: in_order(key[1]))
+        series = [Series(key[1], totals[key], steps(positions.get(key, []), totals[key])) for key in keys]
+        yield Course(family, *DISCLOSED, steps=True, axis="position", end=1.0, series=series)

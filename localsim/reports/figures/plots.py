@@ -7,16 +7,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from localsim.conversation.measures import Measure
 from localsim.errors import InvalidInput, suggest
 from localsim.families import family_of, title_of
 from localsim.models.registry import labelled
 from localsim.reports.compose.beside import noted
 from localsim.reports.figures import draw
+from localsim.reports.figures.curves import Course
 from localsim.reports.report import Ask, of
+from localsim.reports.results import Result
 from localsim.store.conditions import Condition
 from localsim.store.database import Store
-
-Row = dict[str, Any]
 
 
 def figures(
@@ -37,24 +38,24 @@ def figures(
     """
     draw.ready()
     data = of(store, Ask(run_id, conditions, people, figures=True))
-    comparison, known = data.comparison, {measure["key"]: measure for measure in data.measures}
+    comparison, known = data.comparison, {measure.key: measure for measure in data.measures}
     wanted = list(dict.fromkeys(_key(name, known) for name in measures))
     drawn: list[tuple[str, Any]] = []
-    for family in dict.fromkeys(row["family"] for row in comparison):
-        rows = [row for row in comparison if row["family"] == family]
+    for family in dict.fromkeys(row.family for row in comparison):
+        rows = [row for row in comparison if row.family == family]
         drawn += [
             (f"{family}_{key}", _bars(known[key], rows))
             for key in wanted or dict.fromkeys(_drawn(family, data.measures))
-            if any(row[key] is not None for row in rows)
+            if any(row.value(key) is not None for row in rows)
         ]
     curves = [] if wanted else data.curves
-    drawn += [(f"{curve['family']}_{curve['name']}_curve", _course(curve)) for curve in curves]
+    drawn += [(f"{curve.family}_{curve.name}_curve", _course(curve)) for curve in curves]
     return draw.save(drawn, folder, forms)
 
 
-def _key(name: str, known: Mapping[str, Row]) -> str:
+def _key(name: str, known: Mapping[str, Measure]) -> str:
     """Return the key of a measure, given its key or its heading. Raises InvalidInput."""
-    headings = {measure["heading"].casefold(): key for key, measure in known.items()}
+    headings = {measure.heading.casefold(): key for key, measure in known.items()}
     key = name if name in known else headings.get(" ".join(name.split()).casefold())
     if key is None:
         hint = suggest(name, [*known, *headings]) or f"measures: {', '.join(known)}"
@@ -62,73 +63,70 @@ def _key(name: str, known: Mapping[str, Row]) -> str:
     return key
 
 
-def _label(row: Row, several: bool) -> str:
+def _label(row: Result, several: bool) -> str:
     """Return the name of a row, with its model if there are several, and a note if its model is constructed."""
     if several:
-        return f"{row['condition']} {labelled(row['model'], whole=False)}"
-    return noted(row["condition"], row["model"])
+        return f"{row.condition} {labelled(row.model, whole=False)}"
+    return noted(row.condition, row.model)
 
 
-def _drawn(family: str, measures: Sequence[Row]) -> list[str]:
+def _drawn(family: str, measures: Sequence[Measure]) -> list[str]:
     """Return the measures to draw: those of the family's figure, and those of every family's figures."""
-    return [*family_of(family).figure, *(measure["key"] for measure in measures if measure["figure"])]
+    return [*family_of(family).figure, *(measure.key for measure in measures if measure.figure)]
 
 
-def _bars(measure: Row, rows: list[Row]) -> Any:
+def _bars(measure: Measure, rows: list[Result]) -> Any:
     """Draw an estimate by condition with its 95% interval."""
-    key, heading, kind = measure["key"], measure["heading"], measure["kind"]
-    shown = [row for row in rows if row[key] is not None]
+    kind = measure.kind
+    shown = [(row, number, number.value) for row in rows if (number := row.number(measure.key)).value is not None]
     figure, axes = draw.axes(height=0.6 * len(shown) + 1.3)
-    several = len({row["model"] for row in shown}) > 1
-    for place, row in enumerate(shown):
-        low, high = row[f"{key}_low"], row[f"{key}_high"]
-        colour = draw.colour_of(row["mode"], row.get("twin", 0))
-        axes.barh(place, row[key], color=colour, height=0.62)
-        if low is not None:
-            error = [[max(0.0, row[key] - low)], [max(0.0, high - row[key])]]
+    several = len({row.model for row, *_ in shown}) > 1
+    for place, (row, number, value) in enumerate(shown):
+        axes.barh(place, value, color=draw.colour_of(row.mode, row.twin or 0), height=0.62)
+        if number.interval:
+            error = [[max(0.0, value - number.interval[0])], [max(0.0, number.interval[1] - value)]]
             # A white line below the black one keeps it readable on a dark bar.
             for line, width, ends in (("white", 3, 4), ("black", 1.4, 3)):
-                axes.errorbar(row[key], place, xerr=error, fmt="none", ecolor=line, elinewidth=width, capsize=ends)
-    labels = [f"{_label(row, several)}\n{row['completed']} conversations" for row in shown]
+                axes.errorbar(value, place, xerr=error, fmt="none", ecolor=line, elinewidth=width, capsize=ends)
+    labels = [f"{_label(row, several)}\n{row.completed} conversations" for row, *_ in shown]
     axes.set_yticks(range(len(shown)), labels)
     axes.invert_yaxis()
-    least = min([0.0, *(row[name] for row in shown for name in (key, f"{key}_low") if row[name] is not None)])
+    least = min(end for _, number, value in shown for end in (0.0, value, number.low) if end is not None)
     least = least if kind == "number" else max(-1.0, least)
     axes.set_xlim(1.05 * least, None if kind == "number" else 1)
     if kind == "share":
         axes.xaxis.set_major_formatter(draw.percent())
     if least < 0:
         axes.axvline(0, color="black", linewidth=0.8)
-    axes.set_xlabel(f"{heading} ({title_of(family_of(shown[0]['family']))}), 95% intervals")
+    axes.set_xlabel(f"{measure.heading} ({title_of(family_of(shown[0][0].family))}), 95% intervals")
     return figure
 
 
-def _course(curve: Row) -> Any:
-    """Draw a curve of `figures.curves`, with one line for each condition."""
+def _course(curve: Course) -> Any:
+    """Draw a curve with one line for each condition."""
     figure, axes = draw.axes()
-    conditions = list(dict.fromkeys(series["name"] for series in curve["series"]))
-    sides = sorted({series["side"] for series in curve["series"] if series["side"]}, reverse=True)
-    for series in curve["series"]:
-        xs, ys = zip(*series["points"], strict=True)
-        mode, side, twin = series["mode"], series["side"], series.get("twin", 0)
-        place = conditions.index(series["name"])
-        line = draw.SIDES[sides.index(side) % len(draw.SIDES)] if side else draw.LINES[mode]
-        style: dict[str, Any] = {"color": draw.colour_of(mode, twin), "linestyle": line}
+    conditions = list(dict.fromkeys(series.name for series in curve.series))
+    sides = sorted({series.side for series in curve.series if series.side}, reverse=True)
+    for series in curve.series:
+        xs, ys = zip(*series.points, strict=True)
+        place = conditions.index(series.name)
+        line = draw.SIDES[sides.index(series.side) % len(draw.SIDES)] if series.side else draw.LINES[series.mode]
+        style: dict[str, Any] = {"color": draw.colour_of(series.mode, series.twin or 0), "linestyle": line}
         # Of lines that coincide, the first one is wider and below: it shows as an edge of the last.
         style |= {"linewidth": 2 + 1.6 * min(3, len(conditions) - 1 - place), "zorder": 2 + 0.1 * place}
-        name = series["name"] if "other_run" in series else noted(series["name"], series["model"])
-        style["label"] = f"{name} {side}".strip()
-        if curve["steps"]:
+        name = series.name if series.other_run else noted(series.name, series.condition.model)
+        style["label"] = f"{name} {series.side}".strip()
+        if curve.steps:
             axes.step(xs, ys, where="post", **style)
         else:
             axes.plot(xs, ys, marker=draw.MARKS[place % len(draw.MARKS)], **style)
-    along = "turns" if curve["axis"] == "turns" else "position in the conversation (0 start, 1 end)"
-    axes.set(xlim=(0, curve["end"]), xlabel=along, ylabel=textwrap.fill(curve["meaning"], 32))
-    if curve["axis"] == "turns":
+    along = "turns" if curve.axis == "turns" else "position in the conversation (0 start, 1 end)"
+    axes.set(xlim=(0, curve.end), xlabel=along, ylabel=textwrap.fill(curve.meaning, 32))
+    if curve.axis == "turns":
         axes.locator_params(axis="x", integer=True)
-    if curve["steps"]:
+    if curve.steps:
         axes.yaxis.set_major_formatter(draw.percent())
-    axes.set_ylim(0, 1 if curve["steps"] else None)
+    axes.set_ylim(0, 1 if curve.steps else None)
     # Above the axes: inside, it would cover lines.
     columns = max(1, min(3, len(conditions)))
     figure.legend(loc="outside upper center", ncols=columns, frameon=False, fontsize="small")

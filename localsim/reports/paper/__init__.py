@@ -5,6 +5,6 @@ lines = tables(store, conditions)
 files = figures(store, conditions, folder)
 """
 
-from localsim.reports.paper.beside import as_json, figures, tables
+from localsim.reports.paper.beside import compared, figures, tables
 
-__all__ = ["as_json", "figures", "tables"]
+__all__ = ["compared", "figures", "tables"]

@@ -1,26 +1,56 @@
-"""Our conditions beside the paper's: Markdown tables, JSON, and the values that the figures draw."""
+"""Our conditions beside the paper's: what is compared, as values, Markdown tables and figures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from localsim.annotation.agreement import agreement
 from localsim.annotation.selection import Selection
 from localsim.reports.compose.beside import noted
 from localsim.reports.paper import ours, published
 from localsim.reports.paper.differences import differences
-from localsim.reports.paper.published import MARKS, PANELS, Published
+from localsim.reports.paper.ours import RULES
+from localsim.reports.paper.published import MARKS, PANELS, Line, Panel
 from localsim.reports.validity.judges import rates_between
 from localsim.stats import Estimate
 from localsim.store.conditions import Condition, names_of
 from localsim.store.database import Store
 
-Row = dict[str, Any]
 Pair = tuple[Condition, Condition]
 _PREFERRED = ("script", "mindreaders", "agents-ft", "agents-ft-agents", "agents-ft-clean")
 """The first condition of a pair whose naturalness is compared, where both are in it."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A panel of the paper with its lines and ours."""
+
+    panel: Panel
+    lines: Sequence[Line]
+    apart: Sequence[str]
+    """Names of the differences of task that it has."""
+    counts: Mapping[str, Sequence[int]]
+    """Bars of a histogram by condition; empty for all other panels."""
+
+    def differs(self, line: Line) -> list[str]:
+        """Return the differences between a line of ours and the paper; a judge scores on the paper's scale."""
+        return [name for name in self.apart if line.ours and (name != "scale" or line.by == RULES)]
+
+    def share(self, line: Line) -> bool:
+        """Return True if the values of a line are printed as percentages."""
+        return self.panel.share or line.share
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The paper's panels with our conditions."""
+
+    panels: Sequence[Shown]
+    differences: Mapping[str, tuple[str, str]]
+    """Name -> (the paper, here)."""
+    conditions: Mapping[str, Condition]
 
 
 def tables(store: Store, conditions: Sequence[Condition]) -> list[str]:
@@ -29,32 +59,25 @@ def tables(store: Store, conditions: Sequence[Condition]) -> list[str]:
     A condition stands in the paper's column of its label or mode: agents, mindreaders, script, agents-ft. Others have
     columns of their own.
     """
-    return markdown(as_json(store, conditions))
+    return markdown(compared(store, conditions))
 
 
-def as_json(store: Store, conditions: Sequence[Condition]) -> Row:
-    """Return panels with their rows, the differences of task, and the conditions by name.
-
-    Each row has by (the paper's model, or our instrument), ours (True or False), what, values: name of a condition ->
-    value, low, high, n and how (printed, figure, rebuilt or measured), and differs: names of the differences.
-    """
+def compared(store: Store, conditions: Sequence[Condition]) -> Compared:
+    """Return the panels, the differences of task, and the conditions by the names of their columns."""
     names = column_names(conditions)
-    found = ours.read(store, conditions)
+    found = ours.read(store, names)
     apart = differences(store, conditions, ours.judges_of(found))
-    measured = ours.rows(found)
-    counts = {names[each]: bars for each, bars in ours.histogram(found).items()}
-    panels = []
-    for panel in PANELS:
-        differs = [name for name in panel.differs if name in apart]
-        rows = [_published(each) for each in published.ROWS if each.panel == panel.key]
-        rows += [_ours(each, names, differs) for each in measured if each.panel == panel.key]
-        if panel.key == "naturalness":
-            rows += [row | {"differs": differs} for row in _natural(store, conditions, names)]
-        made = {"key": panel.key, "heading": panel.heading, "places": panel.places, "share": panel.share, "rows": rows}
-        panels.append(made | ({"counts": counts} if panel.key == "histogram" else {}))
-    described = {names[each]: {**vars(each), "label": names[each]} for each in conditions}
-    told = {name: {"paper": paper, "here": here} for name, (paper, here) in apart.items()}
-    return {"panels": panels, "differences": told, "conditions": described}
+    lines = [*published.ROWS, *ours.lines(found), *_natural(store, conditions, names)]
+    panels = [
+        Shown(
+            panel,
+            [line for line in lines if line.panel == panel.key],
+            [name for name in panel.differs if name in apart],
+            ours.histogram(found) if panel.key == "histogram" else {},
+        )
+        for panel in PANELS
+    ]
+    return Compared(panels, apart, {name: each for each, name in names.items()})
 
 
 def column_names(conditions: Sequence[Condition]) -> dict[Condition, str]:
@@ -68,27 +91,6 @@ def column_names(conditions: Sequence[Condition]) -> dict[Condition, str]:
         each: noted(name if plain.count(name) == 1 else shortest[each], each.model)
         for each, name in zip(conditions, plain, strict=True)
     }
-
-
-def _published(row: Published) -> Row:
-    values = {
-        name: {"value": value, "low": None, "high": None, "n": None, "how": row.source_of(name)}
-        for name, value in row.values.items()
-    }
-    about = {"by": f"paper, {row.model}", "ours": False, "what": row.what, "place": row.place, "remark": row.remark}
-    return about | {"values": values, "differs": []}
-
-
-def _ours(row: ours.Ours, names: Mapping[Condition, str], differs: Sequence[str]) -> Row:
-    values = {names[each]: _measured(estimate) for each, estimate in row.values.items()}
-    judged = row.by != "rules"
-    kept = [name for name in differs if not (name == "scale" and judged)]
-    about = {"by": f"here, {row.by}", "ours": True, "what": row.what, "place": "", "remark": ""}
-    return about | {"values": values, "differs": kept, "share": not judged and row.panel in ("goal", "deals")}
-
-
-def _measured(estimate: Estimate) -> Row:
-    return {"value": estimate.value, "low": estimate.low, "high": estimate.high, "n": estimate.n, "how": "measured"}
 
 
 # ---- naturalness ---------------------------------------------------------------------------------------------------
@@ -105,94 +107,91 @@ def natural_pairs(conditions: Sequence[Condition], names: Mapping[Condition, str
     return [(one, other) for number, one in enumerate(ordered) for other in ordered[number + 1 :]]
 
 
-def _natural(store: Store, conditions: Sequence[Condition], names: Mapping[Condition, str]) -> list[Row]:
-    """Return the choices of judges and of raters; each value belongs to the first condition of a pair."""
+def _natural(store: Store, conditions: Sequence[Condition], names: Mapping[Condition, str]) -> Iterator[Line]:
+    """Yield the choices of judges and of raters; each value belongs to the first condition of a pair."""
     pairs = natural_pairs(conditions, names)
-    rows = []
     for rate in rates_between(store, pairs) if pairs else ():
-        one, other = (names[Condition(**rate[f"{side}_condition"])] for side in ("first", "second"))
-        remark = f"{rate['decided']} pairs, orders agree in {rate['orders_agree']:.0%}"
-        remark += f"; {rate['warning']}" if rate["warning"] else ""
-        rows.append(_choice(f"judge {rate['judge']}", one, other, rate, rate["decided"], remark))
+        one, other = (names[Condition(**each)] for each in (rate.first_condition, rate.second_condition))
+        chosen = Estimate(rate.first_chosen, rate.low, rate.high, rate.decided)
+        remark = f"{rate.decided} pairs, orders agree in {rate.orders_agree:.0%}"
+        remark += f"; {rate.warning}" if rate.warning else ""
+        yield _choice(f"judge {rate.judge}", one, other, chosen, remark)
     runs = tuple(dict.fromkeys(each.run_id for each in conditions))
-    chosen = Selection(runs, frozenset(conditions), frozenset(frozenset(pair) for pair in pairs))
-    found = (agreement(store, chosen, names=names)["pairs"] if runs else None) or {"rates": [], "kinds": {}}
+    selected = Selection(runs, frozenset(conditions), frozenset(frozenset(pair) for pair in pairs))
+    found = (agreement(store, selected, names=names)["pairs"] if runs else None) or {"rates": [], "kinds": {}}
     order = {(names[one], names[other]) for one, other in pairs}
-    for rate in found["rates"]:
-        turned = rate if (rate["first"], rate["second"]) in order else _turned(rate)
-        kinds = " and ".join(f"{n} {kind}" for kind, n in found["kinds"].items())
-        remark = f"{kinds}; {rate['decided']} judgements on {rate['scenarios']} scenarios; {rate['ties']} ties"
-        rows.append(_choice("raters", turned["first"], turned["second"], turned, rate["decided"], remark))
-    return rows
+    kinds = " and ".join(f"{n} {kind}" for kind, n in found["kinds"].items())
+    for row in found["rates"]:
+        one, other = row["first"], row["second"]
+        chosen = Estimate(row["first_chosen"], row["low"], row["high"], row["decided"])
+        if (one, other) not in order:
+            one, other, chosen = other, one, _turned(chosen)
+        remark = f"{kinds}; {row['decided']} judgements on {row['scenarios']} scenarios; {row['ties']} ties"
+        yield _choice("raters", one, other, chosen, remark)
 
 
-def _turned(rate: Row) -> Row:
-    """Return the preference of raters for the second of two conditions."""
-    shares = {"first_chosen": rate["first_chosen"], "low": rate["high"], "high": rate["low"]}
-    flipped = {name: None if value is None else 1 - value for name, value in shares.items()}
-    return {**rate, "first": rate["second"], "second": rate["first"], **flipped}
+def _turned(chosen: Estimate) -> Estimate:
+    """Return the share that chose the second of two conditions."""
+    value, high, low = (None if end is None else 1 - end for end in chosen[:3])
+    return Estimate(value, low, high, chosen.n)
 
 
-def _choice(by: str, one: str, other: str, rate: Row, n: int, remark: str) -> Row:
-    value = {"value": rate["first_chosen"], "low": rate["low"], "high": rate["high"], "n": n, "how": "measured"}
-    about = {"by": f"here, {by}", "ours": True, "what": f"{one} over {other}", "place": "", "remark": remark}
-    return about | {"values": {one: value} if value["value"] is not None else {}, "share": True}
+def _choice(by: str, one: str, other: str, chosen: Estimate, remark: str) -> Line:
+    values = {} if chosen.value is None else {one: chosen}
+    return Line("naturalness", f"{one} over {other}", f"here, {by}", "", values, remark=remark)
 
 
 # ---- Markdown ------------------------------------------------------------------------------------------------------
 
 
-def markdown(data: Row) -> list[str]:
-    """Return the content of `as_json` as lines of Markdown."""
+def markdown(data: Compared) -> list[str]:
+    """Return the panels and the differences as lines of Markdown."""
     lines = []
-    for panel in data["panels"]:
-        lines += [f"### {panel['heading']} (paper: {panel['places']})", "", *_table(panel), ""]
-        if panel.get("counts"):
-            lines += [*_bars(panel["counts"]), ""]
+    for shown in data.panels:
+        lines += [f"### {shown.panel.heading} (paper: {shown.panel.places})", "", *_table(shown), ""]
+        if shown.counts:
+            lines += [*_bars(shown.counts), ""]
     lines += [
         "† read off a bar without a label. ‡ rebuilt: the paper's Table 2 prints its columns in another order than its "
         "text says. No number of Figure 3 is in the sources used here. Brackets: 95% intervals over scenarios. The "
         "paper's values are references, not targets.",
         "",
-        "| differs in | paper | here |",
-        "|---|---|---|",
-        *(f"| {name} | {_cell(each['paper'])} | {_cell(each['here'])} |" for name, each in data["differences"].items()),
+        *_rows(["differs in", "paper", "here"], ([name, *map(_cell, both)] for name, both in data.differences.items())),
     ]
     return lines
 
 
-def _table(panel: Row) -> list[str]:
-    rows = panel["rows"]
-    if panel["key"] == "dimensions" and not any(row["ours"] for row in rows):
-        rows = [row for row in rows if "," not in row["what"]]  # the parts are for comparison with ours
-    given = {name for row in rows for name in row["values"]}
+def _rows(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return a table of Markdown."""
+    return [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads), *(f"| {' | '.join(row)} |" for row in rows)]
+
+
+def _table(shown: Shown) -> list[str]:
+    lines = shown.lines
+    if shown.panel.key == "dimensions" and not any(line.ours for line in lines):
+        lines = [line for line in lines if "," not in line.what]  # the parts are for comparison with ours
+    given = {name for line in lines for name in line.values}
     names = [name for name in published.CONDITIONS if name in given]
     names += sorted(given - set(names))
-    heads = ["", "", *names, "where, and remarks", "differs in"]
-    lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
-    for row in rows:
-        share = panel["share"] or row.get("share", False)
-        cells = [_number(row["values"][name], share) if name in row["values"] else "" for name in names]
-        place = "; ".join(part for part in (row["place"], row["remark"]) if part)
-        lines.append(
-            "| " + " | ".join([_cell(row["by"]), row["what"], *cells, place, ", ".join(row["differs"])]) + " |"
-        )
-    return lines
+    rows = []
+    for line in lines:
+        cells = [_number(line, name, shown.share(line)) if name in line.values else "" for name in names]
+        place = "; ".join(part for part in (line.place, line.remark) if part)
+        rows.append([_cell(line.by), line.what, *cells, place, ", ".join(shown.differs(line))])
+    return _rows(["", "", *names, "where, and remarks", "differs in"], rows)
 
 
-def _number(value: Row, share: bool) -> str:
+def _number(line: Line, name: str, share: bool) -> str:
+    value, low, high, _ = line.values[name]
     form = ".0%" if share else ".2f"
-    mark = MARKS.get(value["how"], "")
-    low, high = value["low"], value["high"]
     ends = "" if low is None or high is None else f" [{low:{form}}, {high:{form}}]"
-    return f"{value['value']:{form}}{mark}{ends}"
+    return f"{value:{form}}{MARKS[line.how.get(name, 'printed')]}{ends}"
 
 
 def _bars(counts: Mapping[str, Sequence[int]]) -> list[str]:
     bins = next(iter(counts.values()))
-    heads = [f"{number / len(bins):.1f}" for number in range(len(bins))]
-    lines = [f"| first named from | {' | '.join(heads)} |", "|---|" + "---|" * len(heads)]
-    return lines + [f"| {name}, conversations | {' | '.join(map(str, bars))} |" for name, bars in counts.items()]
+    heads = ["first named from", *(f"{number / len(bins):.1f}" for number in range(len(bins)))]
+    return _rows(heads, ([f"{name}, conversations", *map(str, bars)] for name, bars in counts.items()))
 
 
 def _cell(text: str) -> str:
@@ -213,5 +212,5 @@ def figures(
     from localsim.reports.paper.drawings import drawn
 
     ready()
-    data = as_json(store, conditions)
-    return save([(f"paper_{name}", figure) for name, figure in drawn(data)], folder, tuple(forms))
+    made = drawn(compared(store, conditions))
+    return save([(f"paper_{name}", figure) for name, figure in made], folder, tuple(forms))

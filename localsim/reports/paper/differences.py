@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 from localsim.conversation.scenario import Scenario
 from localsim.families import EVERYDAY, family_of
@@ -14,7 +13,6 @@ from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 from localsim.store.queries.runs import run_row
 
-Row = dict[str, Any]
 FINE_TUNED = CONDITIONS[-1]
 """The beginning of the labels of conditions whose agents were taught on conversations."""
 

@@ -9,36 +9,44 @@ No number of Figure 3 is here, because none of our sources states one, nor do th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from localsim.reports.measures import published
+from localsim.stats import Estimate
 
 How = Literal["printed", "figure", "rebuilt"]
 MARKS: dict[How, str] = {"printed": "", "figure": "†", "rebuilt": "‡"}
 """Signs in tables for numbers that are not printed as they stand."""
-GPT, MIXTRAL = "GPT-3.5", "Mixtral-8x7B"
+GPT, MIXTRAL = "paper, GPT-3.5", "paper, Mixtral-8x7B"
 CONDITIONS = ("agents", "mindreaders", "script", "agents-ft")
 """The conditions of the paper, in the order of columns; agents-ft are agents fine-tuned on scripts."""
 
 
 @dataclass(frozen=True)
-class Published:
-    """One row: a quantity by condition."""
+class Line:
+    """A quantity by condition, as the paper states it or as one of our instruments measures it."""
 
     panel: str
     what: str
     """The quantity or the part of the scenarios, such as overall or believability."""
-    model: str
+    by: str
+    """The paper's model, or our instrument."""
     place: str
-    values: dict[str, float]
-    how: dict[str, How] = field(default_factory=dict)
-    """Conditions whose value is not printed."""
+    """Where the paper has it; empty for ours."""
+    values: Mapping[str, Estimate]
+    """Name of a condition -> its value."""
+    how: Mapping[str, How] = field(default_factory=dict)
+    """Conditions whose value the paper does not print."""
     remark: str = ""
+    share: bool = False
+    """True if its values are shares, whatever those of its panel are."""
 
-    def source_of(self, condition: str) -> How:
-        """Return how the value of a condition is known."""
-        return self.how.get(condition, "printed")
+    @property
+    def ours(self) -> bool:
+        """True unless the paper states it."""
+        return self.by not in (GPT, MIXTRAL)
 
 
 _FT: dict[str, How] = {"agents-ft": "rebuilt"}
@@ -47,28 +55,29 @@ _REBUILT: dict[str, dict[str, How]] = {
     "competitive": {**_FT, "agents": "rebuilt"},
 }
 """Columns of Table 2 that stand under another heading in print; Figure 2 prints the goals of all but agents-ft."""
+_READ: dict[str, How] = {"agents": "figure", "script": "figure"}
 
 
 _MEASURES = published()
 
 
-def _of(measure: str) -> dict[str, float]:
+def _of(measure: str) -> dict[str, Estimate]:
     """Return the values of GPT-3.5 that one of our measures declares, in the order of columns."""
-    return {name: _MEASURES[measure][name] for name in CONDITIONS if name in _MEASURES[measure]}
+    return _row(*(_MEASURES[measure].get(name) for name in CONDITIONS))
 
 
-def _row(agents: float, mindreaders: float | None, script: float, taught: float | None = None) -> dict[str, float]:
-    found = {"agents": agents, "mindreaders": mindreaders, "script": script, "agents-ft": taught}
-    return {name: value for name, value in found.items() if value is not None}
+def _row(*values: float | None) -> dict[str, Estimate]:
+    given = zip(CONDITIONS, values, strict=False)
+    return {name: Estimate(value, None, None, 0) for name, value in given if value is not None}
 
 
 GOAL = (
-    Published("goal", "overall", GPT, "Figures 2 and 5, Table 1", _row(6.95, 7.45, 8.44, 7.93)),
-    Published("goal", "cooperative", GPT, "Figures 2 and 5, Table 2", _row(5.86, 9.75, 9.78, 6.00), _FT),
-    Published("goal", "competitive", GPT, "Figures 2 and 5, Table 2", _row(2.73, 3.18, 7.75, 7.60), _FT),
-    Published("goal", "overall", MIXTRAL, "Figure 2, Table 1", _row(7.49, 8.30, 8.40)),
-    Published("goal", "cooperative", MIXTRAL, "Figure 2", _row(5.84, 9.84, 9.65)),
-    Published("goal", "competitive", MIXTRAL, "Figure 2", _row(3.72, 5.65, 6.85)),
+    Line("goal", "overall", GPT, "Figures 2 and 5, Table 1", _row(6.95, 7.45, 8.44, 7.93)),
+    Line("goal", "cooperative", GPT, "Figures 2 and 5, Table 2", _row(5.86, 9.75, 9.78, 6.00), _FT),
+    Line("goal", "competitive", GPT, "Figures 2 and 5, Table 2", _row(2.73, 3.18, 7.75, 7.60), _FT),
+    Line("goal", "overall", MIXTRAL, "Figure 2, Table 1", _row(7.49, 8.30, 8.40)),
+    Line("goal", "cooperative", MIXTRAL, "Figure 2", _row(5.84, 9.84, 9.65)),
+    Line("goal", "competitive", MIXTRAL, "Figure 2", _row(3.72, 5.65, 6.85)),
 )
 DIMENSIONS = ("believability", "relationship", "knowledge", "secret", "social_rules", "financial", "goal", "overall")
 """Columns of Table 1; `overall` is the plain mean of the seven, whose ranges differ."""
@@ -95,14 +104,14 @@ _TABLES: tuple[tuple[str, str, str, str, tuple[float, ...]], ...] = (
 )
 
 
-def dimensions() -> list[Published]:
+def dimensions() -> list[Line]:
     """Return a row for each dimension of Tables 1 and 2, model and part of the scenarios."""
-    found: dict[tuple[str, str, str, str], dict[str, float]] = {}
+    found: dict[tuple[str, str, str, str], dict[str, Estimate]] = {}
     for place, model, part, condition, numbers in _TABLES:
         for name, number in zip(DIMENSIONS, numbers, strict=True):
-            found.setdefault((name, place, model, part), {})[condition] = number
+            found.setdefault((name, place, model, part), {})[condition] = Estimate(number, None, None, 0)
     return [
-        Published(
+        Line(
             "dimensions",
             f"{name}, {part}" if part else name,
             model,
@@ -115,36 +124,29 @@ def dimensions() -> list[Published]:
 
 
 NATURALNESS = (
-    Published(
+    Line(
         "naturalness",
         "script over agents",
         GPT,
         "Figure 4",
-        {"script": 22 / 30},
-        {"script": "figure"},
+        _row(None, None, 22 / 30),
+        _READ,
         "people chose, 30 judgements",
     ),
-    Published("naturalness", "script over agents-ft", GPT, "Figure 6", {}, {}, "no significant difference, p = .07"),
-    Published("naturalness", "mindreaders over agents", GPT, "text", {}, {}, "said to be similar, without a number"),
+    Line("naturalness", "script over agents-ft", GPT, "Figure 6", {}, {}, "no significant difference, p = .07"),
+    Line("naturalness", "mindreaders over agents", GPT, "text", {}, {}, "said to be similar, without a number"),
 )
 WORDS = (
-    Published("words", "words per turn", GPT, "text", _of("words_per_turn")),
-    Published("words", "words per turn", MIXTRAL, "text", _row(33.72, 31.96, 13.36)),
+    Line("words", "words per turn", GPT, "text", _of("words_per_turn")),
+    Line("words", "words per turn", MIXTRAL, "text", _row(33.72, 31.96, 13.36)),
 )
 FIRST_MENTION = (
-    Published("first_mention", "mean position", GPT, "text", _of("first_mention")),
-    Published(
-        "first_mention",
-        "mean position",
-        GPT,
-        "Figure 10",
-        _row(0.38, None, 0.10),
-        {"agents": "figure", "script": "figure"},
-    ),
+    Line("first_mention", "mean position", GPT, "text", _of("first_mention")),
+    Line("first_mention", "mean position", GPT, "Figure 10", _row(0.38, None, 0.10), _READ),
 )
-DEALS = (Published("deals", "share with a deal", GPT, "text, Figure 11", _of("deal_rate")),)
+DEALS = (Line("deals", "share with a deal", GPT, "text, Figure 11", _of("deal_rate")),)
 HISTOGRAM = (
-    Published(
+    Line(
         "histogram",
         "position of the first mention",
         GPT,
@@ -154,7 +156,7 @@ HISTOGRAM = (
         "script and mindreaders early and alike, agents spread out, agents-ft a mix of both; no heights of bars",
     ),
 )
-ROWS: tuple[Published, ...] = (*GOAL, *dimensions(), *NATURALNESS, *WORDS, *FIRST_MENTION, *DEALS, *HISTOGRAM)
+ROWS: tuple[Line, ...] = (*GOAL, *dimensions(), *NATURALNESS, *WORDS, *FIRST_MENTION, *DEALS, *HISTOGRAM)
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,17 @@ and files.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
+from localsim.conversation.measures import Measure
 from localsim.families import Family, family_of, in_order, title_of
 from localsim.families.base import SUCCESS
 from localsim.models.registry import labelled
@@ -24,32 +26,60 @@ from localsim.reports.card import sections as card_sections
 from localsim.reports.compose.alone import foremost
 from localsim.reports.compose.beside import with_colours
 from localsim.reports.conversation import MarkedTurn, hits_in, marked_turns, marks, playing, remark_on
-from localsim.reports.document import Report
-from localsim.reports.figures.references import beside, heading
-from localsim.reports.figures.references import sentences as sentences_on
-from localsim.reports.measures import INVENTED, interval_of, shown
+from localsim.reports.document import Report, Table
+from localsim.reports.figures import references
+from localsim.reports.figures.curves import Course
+from localsim.reports.measures import INVENTED
+from localsim.reports.render import charts
+from localsim.reports.results import Result, shown
 from localsim.reports.validity import head
 from localsim.reports.validity.typical import RULE, Example
 from localsim.runs import words
 from localsim.runs.plan import command_of
 from localsim.runs.telling import of_people
 from localsim.store.episodes import StoredEpisode
+from localsim.store.queries.reports import Leak
 
 Row = dict[str, Any]
-
-NONE = "–"
-"""Printed for a value that has no meaning."""
+_short = partial(labelled, whole=False)
 
 
 def render(data: Report, back: str = "") -> str:
     """Return one self-contained HTML page; `back` is the address of a page that it leads back to."""
     data = with_colours(data)
-    comparison = data.comparison
-    names = in_order(row["family"] for row in comparison)
-    told = head.notes(data)
-    simulated = [row for row in comparison if "people_run" not in row and "other_run" not in row]
-    completed, failed = (sum(row[key] for row in simulated) for key in ("completed", "failed"))
-    accuracy = data.parser_accuracy
+    heads, legend = head.tables(data), _legend(data.comparison)
+    own = [row for row in data.comparison if not row.other]
+    completed, failed = sum(row.completed for row in own), sum(row.failed for row in own)
+    planned = data.run["episodes_planned"]
+    return _environment().get_template("report.html.j2").render(
+        data=data,
+        run=data.run,
+        started=_date(data.run["started_utc"]),
+        modes=len({row.mode for row in data.comparison if row.completed}),
+        answer=head.answer(data),
+        back=back,
+        not_playing=playing.RULE if data.playing.withheld else "",
+        legend=legend,
+        others=[row for row in legend if row.twin and (row.other_run or not row.see)],
+        notes=head.notes(data),
+        places={each.model: f"model-{number}" for number, each in enumerate(each for each in heads if each.notes)},
+        families=[
+            _family(name, data, [each for each in heads if each.family == name])
+            for name in in_order(row.family for row in data.comparison)
+        ],
+        counts={"completed": completed, "failed": failed, "rest": planned - completed - failed},
+        resumable=failed < planned and not of_people(data.run["repro"], data.run["models"]),
+        sections=[
+            each
+            for part in (sections.errors, sections.variants, sections.asked, sections.opinions)
+            for each in part(data)
+        ],
+        commands=_commands(data.run),
+        card=card_sections(data.card) if data.card else [],
+    )  # fmt: skip
+
+
+def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("localsim.reports.render"),
         autoescape=True,
@@ -58,61 +88,32 @@ def render(data: Report, back: str = "") -> str:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    return environment.get_template("report.html.j2").render(
-        run=data.run,
-        started=_date(data.run["started_utc"]),
-        modes=len({row["mode"] for row in comparison if row["completed"]}),
-        answer=head.answer(data),
-        back=back,
-        not_playing=playing.RULE if data.playing.withheld else "",
-        aloud=data.aloud.paragraph if data.aloud else "",
-        rule=RULE,
-        labelled=labelled,
-        invented=INVENTED,
-        words=words,
-        legend=_legend(comparison),
-        warnings=told["general"],
-        beside=told["beside"],
-        families=[_family(name, data) | {"heads": heads} for name, heads in _heads(data, names).items()],
-        counts={"completed": completed, "failed": failed, "rest": data.run["episodes_planned"] - completed - failed},
-        resumable=failed < data.run["episodes_planned"] and not of_people(data.run["repro"], data.run["models"]),
-        accuracy=accuracy,
-        parsed=_parsed(accuracy) if accuracy else [],
-        sections=[
-            each
-            for part in (sections.errors, sections.variants, sections.asked, sections.opinions)
-            for each in part(data)
-        ],
-        commands=_commands(data.run),
-        card=card_sections(data.card) if data.card else [],
-    )
-
-
-def _legend(rows: Iterable[Row]) -> list[Row]:
-    """Return the conditions of a report in the order of their rows, each once, with mode, twin, name, see, model.
-
-    `first` is True for those that the top of the page explains: modes, and what was granted in the report's own run.
-    """
-    found: dict[tuple[str, int], Row] = {}
-    for row in rows:
-        more = {"name": name_of(row), "model": labelled(row["model"], whole=False), "run": row.get("other_run", "")}
-        more |= {"see": row.get("see") or "", "first": not row["twin"] or bool(row.get("see") and not more["run"])}
-        found.setdefault((row["mode"], row["twin"]), {**row, **more})
-    return list(found.values())
-
-
-def _coloured(data: Report, family: str) -> list[Row]:
-    """Return the leaks of a family with the number of their condition's colour."""
-    keys = ("mode", "see", "model")
-    colours = {tuple(row.get(key) or "" for key in keys): row["twin"] for row in reversed(data.comparison)}
-    leaks = _of(family, data.leaks)
-    return [{**leak, "twin": colours.get(tuple(leak.get(key) or "" for key in keys), 0)} for leak in leaks]
+    environment.globals |= {
+        "invented": INVENTED,
+        "labelled": labelled,
+        "rule": RULE,
+        "short": _short,
+        "words": words,
+        "notes_of": _notes_of,
+        "turns_of": marked_turns,
+        "colour_of": _colour,
+        "colours_of": marks.colours,
+        "success_of": _success,
+        "remarks_of": _remarks,
+    }
+    environment.filters |= {
+        "hits": hits_in,
+        "number": charts.number_of,
+        "interval": charts.interval_of,
+        "signed": _signed,
+    }
+    return environment
 
 
 def _printable(value: Any) -> Any:
     """Return a value as the template prints it: – for a missing one, and only characters that HTML allows."""
     if value is None:
-        return NONE
+        return charts.NONE
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
     return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]", "\ufffd", value)
@@ -123,283 +124,143 @@ def _date(text: str) -> str:
     return f"{date.day} {date:%B %Y, %H:%M} UTC"
 
 
-# ---- a family ------------------------------------------------------------------------------------------------------
-
-
-def _of(family: str, rows: Iterable[Row]) -> list[Row]:
-    return [row for row in rows if row["family"] == family]
-
-
-def _family(name: str, data: Report) -> Row:
-    """Return what the page says about a family, except its head tables."""
-    family, rows, leaks = family_of(name), _of(name, data.comparison), _coloured(data, name)
-    told = {each.about["key"] for each in data.headline.families if each.family == name}
-    terms = shown(data.measures, rows)
-    played = data.references
-    referred = {each["key"]: _signed(texts) for each in terms if (texts := beside(played, each, rows))}
-    columns, same = head.constants(terms, rows, {SUCCESS.key, *referred} | told)
-    models = list(dict.fromkeys(row["model"] for row in rows))
-    by_key = {measure["key"]: _own_meaning(measure, family) for measure in columns}
-
-    def panels(keys: Sequence[str]) -> list[Row]:
-        return [_panel(by_key[key], rows, len(models) > 1) for key in keys if key in by_key]
-
-    curves = [_curve(curve) for curve in _of(name, data.curves) if _rises(curve)]
-    figures = {
-        "outcomes": panels(family.figure),
-        "style": panels(_keys(columns, "style", family)),
-        "secrets": panels(_keys(columns, "secrets", family)),
-        "curves": curves,
-    }
-    return {
-        **figures,
-        "charts": sum(map(len, figures.values())) if any(row["completed"] for row in rows) else 0,
-        "terms": [_own_meaning(measure, family) for measure in terms],
-        "known": [measure["key"] for measure in terms],
-        "id": re.sub(r"\W", "-", name),
-        "name": name,
-        "title": title_of(family),
-        "about": family.about,
-        "completed": sum(row["completed"] for row in rows),
-        "left_out": head.left_out(data, name),
-        "same": same,
-        "notes": [*head.unjudged(data, name), *head.of_family(data, name)],
-        "unsearched": head.unsearched(data, name),
-        "leaks": foremost(leaks),
-        "leaks_total": len(leaks),
-        "models": [labelled(model, whole=len(models) == 1) for model in models],
-        "columns": columns,
-        "rows": [{**row, "name": name_of(row), "model": labelled(row["model"], whole=False)} for row in rows],
-        "lines": [
-            (measure, [_cell(row, measure) for row in rows], referred.get(measure["key"], [])) for measure in columns
-        ],
-        "referred": heading(played, name),
-        "references": sentences_on(played, name),
-        "examples": [_example(example, rows) for example in data.talks if example.family == name],
-    }
-
-
-def _own_meaning(measure: Row, family: Family) -> Row:
-    """Return a measure with the meaning that the family gives it: several families have a measure of the same key."""
-    own = next((each.meaning for each in family.measures if each.key == measure["key"]), measure["meaning"])
-    return {**measure, "meaning": own}
-
-
-def _heads(data: Report, names: Iterable[str]) -> dict[str, list[Row]]:
-    """Return family -> head tables; the warnings about a model stand at its first table, later ones link to them."""
-    found: dict[str, list[Row]] = {name: [] for name in names}
-    places: dict[str, str] = {}
-    for table in head.tables(data, lambda measure, row: _cell(row, measure)):
-        if table["notes"]:
-            places[table["model"]] = f"model-{len(places)}"
-        more: Row = {"name": labelled(table["model"], whole=False), "place": places.get(table["model"], "")}
-        columns = [{**row, "name": name_of(row)} for row in table["rows"]]
-        for line in table["lines"]:
-            line["cells"] = _signed(line["cells"]) if line["reference"] else line["cells"]
-        more |= {"referred": any(line["reference"] for line in table["lines"])}
-        found[table["family"]].append({**table, **more, "columns": columns})
-    return found
-
-
-def _rises(curve: Row) -> bool:
-    """Return True if some point of a curve is not 0."""
-    return any(y for series in curve["series"] for _, y in series["points"])
-
-
-def _keys(measures: Iterable[Row], figure: str, family: Family) -> list[str]:
-    return [each["key"] for each in measures if each["figure"] == figure and each["key"] not in family.figure]
-
-
-def _cell(row: Row, measure: Row) -> Row:
-    kind, interval = measure["kind"], interval_of(measure, row)
-    if head.gap(measure, row) == head.NOT_SEARCHED:
-        return {"value": head.NOT_SEARCHED, "interval": None}
-    alike = row.get(f"{measure['key']}_alike")
-    beside = f"in all {alike}" if alike else interval and _interval(*interval, kind)
-    return {"value": _number(row[measure["key"]], kind), "interval": beside}
-
-
-def _signed(texts: Iterable[str]) -> list[str]:
+def _signed(text: str) -> str:
     """Return values of references with the signs of this page: a minus, and – for a missing one."""
-    parts = ([NONE if part == "-" else part.replace("-", "−") for part in text.split(" / ")] for text in texts)
-    return [" / ".join(each) for each in parts]
+    return " / ".join(charts.NONE if part == "-" else part.replace("-", "−") for part in text.split(" / "))
 
 
-def _interval(low: float, high: float, kind: str) -> str:
-    link = " to " if low < 0 else "–"
-    return f"{_number(low, kind).rstrip('%')}{link}{_number(high, kind)}"
-
-
-def _number(value: float | None, kind: str, digits: int = 2) -> str:
-    if value is None:
-        return NONE
-    return (f"{value:.0%}" if kind == "share" else f"{value:.{digits}f}").replace("-", "−")
-
-
-# ---- figures -------------------------------------------------------------------------------------------------------
-
-
-def name_of(row: Row) -> str:
-    """Return the name of a row's condition."""
-    return str(row.get("condition") or row["mode"])
-
-
-def _panel(measure: Row, rows: list[Row], several_models: bool) -> Row:
-    """Return one measure with a bar for each mode; positions are parts of the axis, from 0 to 1.
-
-    The axis begins at 0, or below it if an estimate or an interval does; bars begin at `zero`.
-    """
-    key, kind = measure["key"], measure["kind"]
-    names = {name_of(row) for row in rows}
-    paper = {name: value for name, value in measure["published"].items() if name in names}
-    position = kind == "position"
-    digits = 2 if position else 1
-    top = _axis_end(rows, key, paper.values()) if kind == "number" else 1.0
-    bottom = _axis_start(rows, key, top)
-    span = top - bottom
-    bars = []
+def _legend(rows: Iterable[Result]) -> list[Result]:
+    """Return the conditions of a report in the order of their rows, each once."""
+    found: dict[tuple[str, int | None], Result] = {}
     for row in rows:
-        value, low, high = row[key], row[f"{key}_low"], row[f"{key}_high"]
-        bars.append(
-            {
-                "mode": row["mode"],
-                "name": name_of(row),
-                "twin": row["twin"],
-                "model": labelled(row["model"], whole=False) if several_models else "",
-                "text": _number(value, kind, digits),
-                "n": row[f"{key}_n"] if position else None,
-                "interval": None if low is None else [_number(end, kind, digits) for end in (low, high)],
-                "at": None if value is None else max(0.0, min(1.0, (value - bottom) / span)),
-                "low": None if low is None else max(0.0, (low - bottom) / span),
-                "high": None if high is None else min(1.0, (high - bottom) / span),
-                "cut": high is not None and high > top,
-                "paper": (paper[name_of(row)] - bottom) / span if name_of(row) in paper else None,
-            }
-        )
-    ends = ("start", "middle", "end") if position else [_tick(bottom + span * part, kind) for part in (0, 0.5, 1)]
-    if bottom:  # the axis is named at its ends and at 0 then
-        ends = (ends[0], "", ends[2])
-    return {
-        "key": key,
-        "heading": measure["heading"],
-        "meaning": measure["meaning"],
-        "bars": bars,
-        "zero": -bottom / span,
-        "ticks": ends,
-        "paper": [(mode, _number(value, kind, digits)) for mode, value in paper.items()],
-    }
-
-
-WIDTH, HEIGHT, LEFT = 270, 150, 40
-"""Size of the drawing area of a curve, and the space for its axis, in pixels."""
-
-
-def _curve(curve: Row) -> Row:
-    """Return a curve with its points as an SVG path: x along its axis, y from 0 to a round number above all points."""
-    top = max(1.0, math.ceil(max(y for series in curve["series"] for _, y in series["points"]) * 4) / 4)
-    drawn = []
-    for series in curve["series"]:
-        places = [(LEFT + x / curve["end"] * WIDTH, HEIGHT * (1 - y / top) + 8) for x, y in series["points"]]
-        path = f"M{places[0][0]:.1f} {places[0][1]:.1f}"
-        for x, y in places[1:]:
-            path += f"H{x:.1f}V{y:.1f}" if curve["steps"] else f"L{x:.1f} {y:.1f}"
-        drawn.append(
-            {"name": series["mode"], "twin": 0, **series, "path": path, "dots": [] if curve["steps"] else places}
-        )
-    return {**curve, "series": drawn, "top": top}
-
-
-def _axis_end(rows: Iterable[Row], key: str, paper: Iterable[float]) -> float:
-    """Return a round number above every value and interval; an interval is cut at twice the largest value."""
-    values = [row[key] for row in rows if row[key] is not None]
-    highs = [row[f"{key}_high"] for row in rows if row[f"{key}_high"] is not None]
-    most = max(*values, *paper, min(max([*highs, 0.0]), 2 * max(values)), 1.0)
-    step = 10.0 ** math.floor(math.log10(most))
-    return next(step * part for part in (1, 2, 4, 6, 8, 10) if step * part >= most)
-
-
-def _axis_start(rows: Iterable[Row], key: str, top: float) -> float:
-    """Return 0, or a fourth, half or the whole of the axis below it if an estimate or an interval is there."""
-    ends = [row[name] for row in rows for name in (key, f"{key}_low") if row[name] is not None]
-    least = min([*ends, 0.0])
-    return next((-part * top for part in (0, 0.25, 0.5) if least >= -part * top), -top)
-
-
-def _tick(value: float, kind: str) -> str:
-    return (f"{value:.0%}" if kind == "share" else f"{value:g}").replace("-", "−")
-
-
-# ---- example conversations -----------------------------------------------------------------------------------------
-
-
-def _example(example: Example, rows: Sequence[Row]) -> Row:
-    scenario = example.episodes[0].scenario
-    colours = marks.colours(scenario.names)
-    return {
-        "title": scenario.title,
-        "setting": scenario.setting,
-        "seed": example.episodes[0].seed,
-        "models": list(dict.fromkeys(episode.model for episode in example.episodes)),
-        "people": [(agent, colours[agent.name]) for agent in scenario.agents],
-        "leaks": any(episode.leaks for episode in example.episodes),
-        "hits": any(hits_in(episode) for episode in example.episodes),
-        "talks": [{**_conversation(each), "twin": _colour(each, rows)} for each in example.episodes],
-    }
-
-
-def _colour(episode: StoredEpisode, rows: Sequence[Row]) -> int:
-    """Return the number of the colour of an episode's condition, which is a row of the report."""
-    own = [row for row in rows if (row["mode"], row.get("see") or "") == (episode.mode, episode.see)]
-    alike = [row for row in own if row["model"] == episode.model]
-    there = [row for row in alike if row.get("other_run") == episode.run_id]
-    return next((row["twin"] for row in (*there, *alike, *own)), 0)
-
-
-def _conversation(episode: StoredEpisode) -> Row:
-    return {
-        "mode": episode.mode,
-        "name": episode.condition,
-        "model": labelled(episode.model),
-        "stop_reason": episode.stop_reason,
-        "acts": len(episode.transcript.acts),
-        "success": next((score for score in episode.scores if score["name"] == "success"), None),
-        "remarks": family_of(episode.scenario.family).remarks(
-            {score["name"]: score["value"] for score in episode.scores if score["value"] is not None}
-        ),
-        "turns": [
-            {
-                **turn.row,
-                "colour": turn.colour,
-                "parts": [(part, mark.kind if mark else "") for part, mark in turn.parts],
-                "notes": _notes(turn),
-                "hit": turn.hit,
-            }
-            for turn in marked_turns(episode)
-        ],
-    }
-
-
-def _notes(turn: MarkedTurn) -> list[tuple[str, str, str]]:
-    """Return (speaker, remark, fact or term) for leaks; without a leak, for first mentions of others' facts."""
-    speaker = turn.row["speaker"]
-    if turn.leaks:
-        return [(speaker, remark_on(leak), leak["fact"]) for leak in turn.leaks if remark_on(leak)]
-    return [(speaker, "does not hold this fact", term) for term in turn.strange]
-
-
-# ---- how it was made -----------------------------------------------------------------------------------------------
-
-
-def _parsed(accuracy: Row) -> list[Row]:
-    parts = accuracy["measures"]
-    return [
-        {"name": name.replace("_", " "), **part, "rate": f"{part['right'] / part['n']:.0%}"}
-        for name, part in parts.items()
-        if isinstance(part, dict) and part.get("n")
-    ]
+        found.setdefault((row.mode, row.twin), row)
+    return list(found.values())
 
 
 def _commands(run: Row) -> list[str]:
     """Return the commands that repeat this run and its report."""
     made = command_of({**run["plan"], "parallel": run["parallel"]}, run.get("scenarios") or [])
     return [made, f"localsim report {run['run_id']} -o report.html"]
+
+
+# ---- a family ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What the page says about a family."""
+
+    family: Family
+    id: str
+    title: str
+    heads: Sequence[head.Head]
+    rows: Sequence[Result]
+    table: Table
+    """The measures that differ."""
+    same: Sequence[str]
+    """Lines about the others."""
+    terms: Sequence[Measure]
+    """All measures that have a value."""
+    model: str
+    """The model of all rows; empty if there are several."""
+    below: Sequence[str]
+    """Lines below the head: measures that are left out there, and what the references are."""
+    unsearched: Sequence[str]
+    notes: Sequence[str]
+    references: Sequence[str]
+    figures: Sequence[tuple[str, str, Sequence[charts.Panel]]]
+    """Prefix of ids, caption and charts of each figure."""
+    curves: Sequence[Row]
+    leaks: Sequence[Leak]
+    leaks_total: int
+    examples: Sequence[Example]
+
+    @property
+    def charts(self) -> int:
+        """The number of charts."""
+        return sum(len(panels) for *_, panels in self.figures) + len(self.curves)
+
+
+def _family(name: str, data: Report, heads: Sequence[head.Head]) -> _Part:
+    family, rows = family_of(name), [row for row in data.comparison if row.family == name]
+    models = {row.model for row in rows}
+    leaks = [leak for leak in data.leaks if leak.family == name]
+    told = {each.about.key for each in data.headline.families if each.family == name}
+    terms = [replace(each, meaning=_own_meaning(each, family)) for each in shown(data.measures, rows)]
+    referred = {each.key for each in terms if references.beside(data.references, each, rows)}
+    columns, same = head.constants(terms, rows, {SUCCESS.key, *referred} | told)
+    drawn = any(row.completed for row in rows)
+    by_key = {each.key: each for each in columns} if drawn else {}
+
+    def panels(keys: Iterable[str]) -> list[charts.Panel]:
+        return [charts.panel(by_key[key], rows) for key in keys if key in by_key]
+
+    def general(figure: str) -> list[str]:
+        return [each.key for each in columns if each.figure == figure and each.key not in family.figure]
+
+    style = panels(general("style"))
+    outcomes = "Outcomes of the conversations, by mode." if style else "Style of the conversations, by mode."
+    return _Part(
+        family=family,
+        id=re.sub(r"\W", "-", name),
+        title=title_of(family),
+        heads=heads,
+        rows=rows,
+        table=sections.measure_table(rows, columns, data.references, published=False),
+        same=same,
+        terms=terms,
+        model=labelled(*models) if len(models) == 1 else "",
+        below=heads[-1].same,
+        unsearched=head.unsearched(data, name),
+        notes=[*head.unjudged(data, name), *head.of_family(data, name)],
+        references=references.sentences(data.references, name),
+        figures=[
+            ("o", outcomes, panels(family.figure)),
+            ("s", "Style of the conversations, by mode.", style),
+            ("l", "Private facts that came out, by mode.", panels(general("secrets"))),
+        ],
+        curves=[charts.curve(each) for each in data.curves if drawn and each.family == name and _rises(each)],
+        leaks=foremost(leaks),
+        leaks_total=len(leaks),
+        examples=[example for example in data.talks if example.family == name],
+    )
+
+
+def _own_meaning(measure: Measure, family: Family) -> str:
+    """Return the meaning that the family gives a measure: several families have one of the same key."""
+    return next((each.meaning for each in family.measures if each.key == measure.key), measure.meaning)
+
+
+def _rises(curve: Course) -> bool:
+    """Return True if some point of a curve is not 0."""
+    return any(y for series in curve.series for _, y in series.points)
+
+
+# ---- example conversations -----------------------------------------------------------------------------------------
+
+
+def _success(episode: StoredEpisode) -> Row | None:
+    """Return the score of success; None without one."""
+    return next((score for score in episode.scores if score["name"] == "success"), None)
+
+
+def _remarks(episode: StoredEpisode) -> Sequence[str]:
+    """Return what the family says of the scores."""
+    scores = {score["name"]: score["value"] for score in episode.scores if score["value"] is not None}
+    return family_of(episode.scenario.family).remarks(scores)
+
+
+def _colour(episode: StoredEpisode, rows: Sequence[Result]) -> int:
+    """Return the number of the colour of an episode's condition, which is a row of the report."""
+    own = [row for row in rows if (row.mode, row.see) == (episode.mode, episode.see)]
+    alike = [row for row in own if row.model == episode.model]
+    there = [row for row in alike if row.other_run == episode.run_id]
+    return next((row.twin or 0 for row in (*there, *alike, *own)), 0)
+
+
+def _notes_of(turn: MarkedTurn) -> list[tuple[str, str, str]]:
+    """Return (speaker, remark, fact or term) for leaks; without a leak, for first mentions of others' facts."""
+    speaker = turn.row["speaker"]
+    if turn.leaks:
+        return [(speaker, remark_on(leak), leak["fact"]) for leak in turn.leaks if remark_on(leak)]
+    return [(speaker, "does not hold this fact", term) for term in turn.strange]

@@ -124,7 +124,7 @@ def _validation(data: Report) -> str:
 
 
 def _processing(data: Report) -> str:
-    failed = sum(row["failed"] for row in data.comparison)
+    failed = sum(row.failed for row in data.comparison)
     return (
         "replies are parsed into turns; malformed replies and repaired turns are counted; "
         f"{failed} failed episodes are left out of rates"
@@ -132,6 +132,6 @@ def _processing(data: Report) -> str:
 
 
 def _realism(data: Report) -> str:
-    if any(row["mode"] == "people" for row in data.comparison):
+    if any(row.mode == "people" for row in data.comparison):
         return "compared with conversations of people in the same report"
     return "not compared with people (localsim import talks adds their conversations)"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,13 +23,14 @@ from localsim.annotation.records import MADE_BY
 from localsim.annotation.records import rows as stored_rows
 from localsim.evaluators.leaks import facts_of, private_facts
 from localsim.families import EVERYDAY, family_of, title_of
+from localsim.reports.results import Number
 from localsim.stats import NOTHING, Estimate, clustered
 from localsim.store.conditions import Condition, in_order
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode
 from localsim.store.queries import annotation as queries
+from localsim.store.queries.annotation import Answer, Disclosure
 
-Row = dict[str, Any]
 Key = tuple[str, Condition]
 """Family and condition."""
 Counts = tuple[float, float]
@@ -93,22 +94,59 @@ def _within(found: Estimate) -> Estimate:
 # ---- from the database ---------------------------------------------------------------------------------------------
 
 
-def corrections(store: Store, run_id: str) -> list[Row]:
-    """Return a row for each family, condition and model with leak scores, and each rate of RATES; fit for JSON.
+@dataclass(frozen=True)
+class Correction:
+    """One rate of RATES in one family, condition and model, and the same corrected by labels."""
 
-    Keys: family, mode (with what was granted), model, measure, heading; episodes, scenarios, labelled; naive and
-    corrected, each with _low and _high (corrected is None with too few labels); kinds (raters by kind), alpha; needed:
-    how many more episodes of the run must be labelled until this cell can be corrected, 0 if it is, by `rater` (None: a
-    new rater, about so many).
-    """
+    family: str
+    mode: str
+    """With what was granted."""
+    model: str
+    measure: str
+    heading: str
+    episodes: int
+    scenarios: int
+    labelled: int
+    naive: Number
+    """By the instrument alone."""
+    corrected: Number
+    """Without a value if there are too few labels."""
+    kinds: Mapping[str, int]
+    """The raters by kind."""
+    alpha: Mapping[str, Any]
+    needed: int
+    """How many more episodes of the run must be labelled until this can be corrected; 0 if it is."""
+    rater: str | None
+    """The rater who should label them; None for a new one, who needs about so many."""
+
+    @property
+    def labels(self) -> str:
+        """Who labelled how many episodes, and how much they agreed."""
+        if not self.labelled:
+            return f"0 of {self.episodes} episodes labelled"
+        alpha, twice = self.alpha["alpha"], self.alpha["items"]
+        agreed = f"alpha {alpha:.2f}" if alpha is not None else "complete" if twice else "not known (one rater each)"
+        by = raters_text(self.kinds)
+        return f"{self.labelled} of {self.episodes} episodes labelled by {by}, agreement {agreed}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return a row of `corrections` in `report --json`."""
+        found: dict[str, Any] = {}
+        for name, value in vars(self).items():
+            found |= value.as_json(name) if isinstance(value, Number) else {name: value}
+        return found
+
+
+def corrections(store: Store, run_id: str) -> list[Correction]:
+    """Return the rates of each family, condition and model with leak scores."""
     scored = queries.episodes_with_leak_scores(store, run_id)
     if not scored:
         return []
     talks = [talk for talk in talks_of(store, run_id) if private_facts(talk.episode.scenario)]
-    labels = drawn(talks, [row for row in stored_rows(store, run_id) if row["task"] == "disclosures"])
-    found: dict[str, list[Row]] = defaultdict(list)
+    labels = drawn(talks, [row for row in stored_rows(store, run_id) if row.task == "disclosures"])
+    found: dict[str, list[Disclosure]] = defaultdict(list)
     for row in queries.first_disclosures(store, run_id):
-        found[row["episode_id"]].append(row)
+        found[row.episode_id].append(row)
     cells: dict[Key, list[Talk]] = defaultdict(list)
     for talk in talks:
         if talk.episode.episode_id in scored:
@@ -118,15 +156,15 @@ def corrections(store: Store, run_id: str) -> list[Row]:
     return [row for key in ordered for row in _rows(key, cells[key], found, labels, talks)]
 
 
-def drawn(talks: Sequence[Talk], rows: Sequence[Row]) -> list[Row]:
+def drawn(talks: Sequence[Talk], rows: Sequence[Answer]) -> list[Answer]:
     """Return the answers that are a random draw of episodes: those before the first gap in their rater's order.
 
     Answers of language models count only if no person answered: a correction is as good as its labels.
     """
-    kind = next((kind for kind in MADE_BY if any(row["made_by"] == kind for row in rows)), None)
+    kind = next((kind for kind in MADE_BY if any(row.made_by == kind for row in rows)), None)
     kept = []
-    for rater in sorted({row["rater"] for row in rows if row["made_by"] == kind}):
-        answers = {row["item_id"]: row for row in rows if row["rater"] == rater and row["made_by"] == kind}
+    for rater in sorted({row.rater for row in rows if row.made_by == kind}):
+        answers = {row.item_id: row for row in rows if row.rater == rater and row.made_by == kind}
         for item in disclosures_from(talks, rater):
             if item.item_id not in answers:
                 break
@@ -135,62 +173,67 @@ def drawn(talks: Sequence[Talk], rows: Sequence[Row]) -> list[Row]:
 
 
 def _rows(
-    key: Key, talks: Sequence[Talk], found: Mapping[str, Sequence[Row]], labels: Sequence[Row], every: Sequence[Talk]
-) -> list[Row]:
-    """Return the rows of one cell; `every` has all episodes of the run that a rater is given."""
+    key: Key,
+    talks: Sequence[Talk],
+    found: Mapping[str, Sequence[Disclosure]],
+    labels: Sequence[Answer],
+    every: Sequence[Talk],
+) -> Iterator[Correction]:
+    """Yield the rates of one cell; `every` has all episodes of the run that a rater is given."""
     own = {talk.episode.episode_id for talk in talks}
-    answers: dict[str, list[Row]] = defaultdict(list)
+    answers: dict[str, list[Answer]] = defaultdict(list)
     for row in labels:
-        if row["item_id"] in own:
-            answers[row["item_id"]].append(row)
+        if row.item_id in own:
+            answers[row.item_id].append(row)
     used = [row for rows in answers.values() for row in rows]
-    needed = _needed(talks, labels, every)
-    rows = []
+    needed, rater = _needed(talks, labels, every)
     for place, (measure, heading) in enumerate(RATES):
         outcomes = [_outcome(talk, found[talk.episode.episode_id], answers, place) for talk in talks]
-        rows.append({
-            **{"family": key[0], "mode": key[1].name, "model": key[1].model},
-            "measure": measure,
-            "heading": heading,
-            "episodes": len(talks),
-            "scenarios": len({talk.unit[0] for talk in talks}),
-            "labelled": len(answers),
-            **_named("naive", naive(outcomes)),
-            **_named("corrected", corrected(outcomes)),
-            "kinds": kinds_of(used),
-            "alpha": measures.alpha(list(votes_of(used).values()), "nominal"),
-            **needed,
-        })  # fmt: skip
-    return rows
+        yield Correction(
+            family=key[0],
+            mode=key[1].name,
+            model=key[1].model,
+            measure=measure,
+            heading=heading,
+            episodes=len(talks),
+            scenarios=len({talk.unit[0] for talk in talks}),
+            labelled=len(answers),
+            naive=_rounded(naive(outcomes)),
+            corrected=_rounded(corrected(outcomes)),
+            kinds=kinds_of(used),
+            alpha=measures.alpha(list(votes_of(used).values()), "nominal"),
+            needed=needed,
+            rater=rater,
+        )
 
 
-def _needed(talks: Sequence[Talk], labels: Sequence[Row], every: Sequence[Talk]) -> Row:
+def _needed(talks: Sequence[Talk], labels: Sequence[Answer], every: Sequence[Talk]) -> tuple[int, str | None]:
     """Return how many more episodes must be labelled until a cell has enough, and the rater who has labelled most."""
     own = {talk.episode.episode_id for talk in talks}
-    done = own & {row["item_id"] for row in labels}
+    done = own & {row.item_id for row in labels}
     wanted = min(FEWEST, len(talks))
-    by_rater = Counter(row["rater"] for row in labels)
+    by_rater = Counter(row.rater for row in labels)
     rater = by_rater.most_common(1)[0][0] if by_rater else None
     if len(done) >= wanted:
-        return {"needed": 0, "rater": rater}
+        return 0, rater
     if rater is None:
         # The expected place, in a random order of all episodes, of the last one that this cell needs.
-        return {"needed": min(len(every), math.ceil(wanted * (len(every) + 1) / (len(talks) + 1))), "rater": None}
+        return min(len(every), math.ceil(wanted * (len(every) + 1) / (len(talks) + 1))), None
     further = disclosures_from(every, rater)[by_rater[rater] :]
     more = [place for place, item in enumerate(further, start=1) if item.item_id in own - done]
-    return {"needed": more[wanted - len(done) - 1], "rater": rater}
+    return more[wanted - len(done) - 1], rater
 
 
-def _named(name: str, found: Estimate) -> Row:
-    ends = {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
-    return {key: None if end is None else round(end, 4) for key, end in ends.items()}
+def _rounded(found: Estimate) -> Number:
+    value, low, high = (None if end is None else round(end, 4) for end in found[:3])
+    return Number("share", value, low, high)
 
 
-def _outcome(talk: Talk, found: Sequence[Row], answers: Mapping[str, Sequence[Row]], place: int) -> Outcome:
+def _outcome(talk: Talk, found: Sequence[Disclosure], answers: Mapping[str, Sequence[Answer]], place: int) -> Outcome:
     facts = len(private_facts(talk.episode.scenario))
-    own = sum(row["speaker"] == row["owner"] for row in found)
+    own = sum(row.speaker == row.owner for row in found)
     predicted = (own / facts, (len(found) - own) / facts)
-    marks = [labelled(talk.episode, row["value"])[place] for row in answers.get(talk.episode.episode_id, ())]
+    marks = [labelled(talk.episode, row.value)[place] for row in answers.get(talk.episode.episode_id, ())]
     return Outcome(talk.unit[0], predicted[place], statistics.fmean(marks) if marks else None)
 
 
@@ -218,15 +261,15 @@ def labelled(episode: StoredEpisode, marks: Mapping[str, int | None]) -> Counts:
 # ---- sentences -----------------------------------------------------------------------------------------------------
 
 
-def sentences(rows: Sequence[Row], run_id: str) -> list[str]:
-    """Return the rows in sentences: corrected rates beside those of the instrument, and the way to correct the rest."""
-    told = [sentence(row) for row in rows if row["corrected"] is not None]
-    if rest := [row for row in rows if row["corrected"] is None]:
-        needed = max(row["needed"] for row in rest)
-        cells = ", ".join(dict.fromkeys(f"{title_of(family_of(row['family']))} {row['mode']}" for row in rest))
+def sentences(rows: Sequence[Correction], run_id: str) -> list[str]:
+    """Return the rates in sentences: corrected ones beside those of the instrument, and the way to correct the rest."""
+    told = [sentence(row) for row in rows if row.corrected.value is not None]
+    if rest := [row for row in rows if row.corrected.value is None]:
+        needed = max(row.needed for row in rest)
+        cells = ", ".join(dict.fromkeys(f"{title_of(family_of(row.family))} {row.mode}" for row in rest))
         told.append(
             f"Leak rates of {cells} are not corrected. Label about {needed} more episodes to correct them: "
-            f"{command(run_id, rest[0]['rater'])}"
+            f"{command(run_id, rest[0].rater)}"
         )
     return told
 
@@ -236,28 +279,9 @@ def command(run_id: str, rater: str | None = None) -> str:
     return f"localsim annotate terminal {run_id} --rater {rater or 'NAME'} --task disclosures"
 
 
-def sentence(row: Row) -> str:
+def sentence(row: Correction) -> str:
     """Return one corrected rate beside that of the instrument, with its labels."""
     return (
-        f"{title_of(family_of(row['family']))}, {row['mode']}: "
-        f"{row['heading']} {text_of(row, 'naive')} by the instrument, "
-        f"{text_of(row, 'corrected')} corrected; {labels_text(row)}."
+        f"{title_of(family_of(row.family))}, {row.mode}: {row.heading} {row.naive} by the instrument, "
+        f"{row.corrected} corrected; {row.labels}."
     )
-
-
-def text_of(row: Row, name: str) -> str:
-    """Return the naive or corrected rate of a row with its interval."""
-    value, low, high = row[name], row[f"{name}_low"], row[f"{name}_high"]
-    if value is None:
-        return "not corrected"
-    return f"{value:.0%}" if low is None else f"{value:.0%} [{low:.0%}, {high:.0%}]"
-
-
-def labels_text(row: Row) -> str:
-    """Return who labelled how many episodes of a row, and how much they agreed."""
-    if not row["labelled"]:
-        return f"0 of {row['episodes']} episodes labelled"
-    alpha, twice = row["alpha"]["alpha"], row["alpha"]["items"]
-    agreed = f"alpha {alpha:.2f}" if alpha is not None else "complete" if twice else "not known (one rater each)"
-    by = raters_text(row["kinds"])
-    return f"{row['labelled']} of {row['episodes']} episodes labelled by {by}, agreement {agreed}"

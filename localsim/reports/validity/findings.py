@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from localsim.conversation.measures import Measure
+
 Row = dict[str, Any]
 LEVEL = 0.05
 Verdict = Literal["found", "not told", "withheld"]
@@ -84,8 +86,7 @@ class Answer:
     family: str
     model: str
     title: str
-    about: Row
-    """The measure, as `report --json` lists it."""
+    about: Measure
     peeking: str
     """A sentence on choices that used the other side; "unknown" if they are too few."""
     findings: Mapping[str, Finding | None]
@@ -101,7 +102,7 @@ class Answer:
             "family": self.family,
             "model": self.model,
             "title": self.title,
-            "measure": self.about["key"],
+            "measure": self.about.key,
             "peeking": self.peeking,
             "success": self.success and self.success.row,
             "success_verdict": self.success.verdict if self.success else "absent",

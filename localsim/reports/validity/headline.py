@@ -11,9 +11,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from localsim.conversation.measures import Measure
 from localsim.families import family_of, in_order, title_of
 from localsim.reports.conversation.interviews import answered
 from localsim.reports.document import Report
+from localsim.reports.results import Number, Result
 from localsim.reports.validity.findings import Answer, Finding, Headline, finding
 
 Row = dict[str, Any]
@@ -88,13 +90,13 @@ def _answer(family: str, model: str, data: Report, compared: Sequence[Row], turn
     findings = {name: found_in(of_measure[name], turns) if name in of_measure else None for name in names}
     if not any(findings.values()):
         return None
-    about = next(each for each in data.measures if each["key"] == measure)
+    about = next(each for each in data.measures if each.key == measure)
     several = len({row["model"] for row in compared if row["family"] == family and row["model"]}) > 1
     title = title_of(family_of(family)) + (f" ({model})" if several else "")
     if {each.verdict for each in findings.values() if each} == {"not told"}:
         sentences = [f"{title}: {_whether(findings, about)}{_missing(findings)}."]
     else:
-        sentences = [f"{title}: {_sizes(findings, about)}; {_tail(findings)}{_missing(findings)}."]
+        sentences = [f"{title}: {_sizes(findings, about.heading)}; {_tail(findings)}{_missing(findings)}."]
     peeking = _peeking(family, model, data)
     sentences += [peeking] if peeking not in ("", "unknown") else []
     success = next((row for row in own if (row["measure"], row["contrast"]) == (SUCCESS, INFORMATION)), None)
@@ -127,15 +129,13 @@ def _ranking(title: str, data: Report, own: Sequence[Row], told: Collection[str]
     cells = [
         row
         for row in data.comparison
-        if (row["family"], row["model"]) == (family, model)
-        and row.get(SUCCESS) is not None
-        and not (row.get("other_run") or row.get("people_run"))
+        if (row.family, row.model) == (family, model) and row.value(SUCCESS) is not None and not row.other
     ]
     if len(cells) < 2:
         return []
     shares: dict[float, list[str]] = {}
-    for row in sorted(cells, key=lambda row: -float(row[SUCCESS])):
-        shares.setdefault(row[SUCCESS], []).append(_name(row))
+    for row in sorted(cells, key=lambda row: -(row.value(SUCCESS) or 0.0)):
+        shares.setdefault(row.value(SUCCESS) or 0.0, []).append(row.condition)
     (best, leaders), *others = shares.items()
     if not others:
         return [f"{title}: every mode reached the goal in {best:.0%} of its conversations."]
@@ -171,26 +171,27 @@ def _upwards(found: Finding) -> Finding:
     return replace(found, difference=-found.difference, interval=(-high, -low))
 
 
-def _sizes(findings: Findings, about: Row) -> str:
-    """Return the differences with their intervals."""
+def _sizes(findings: Findings, heading: str) -> str:
+    """Return the differences of causes, or of contrasts, with their intervals."""
     parts: list[str] = []
     counted = not _together(findings.values())
     for name, each in findings.items():
-        what = about["heading"] if not parts else "it"
+        cause, what = _CAUSES.get(name, name), "it" if parts else heading
         if each and each.verdict == "withheld":
-            parts.append(f"{_CAUSES[name]} changed {what} by an amount that this report withholds")
+            parts.append(f"{cause} changed {what} by an amount that this report withholds")
         elif each:
-            parts.append(f"{_CAUSES[name]} {_change(what, each, counted)}")
+            size, *known = _known(each, counted)
+            parts.append(f"{cause} changed {what} by {size}" + (f" ({', '.join(known)})" if known else ""))
     return ", ".join(parts)
 
 
-def _whether(findings: Findings, about: Row) -> str:
+def _whether(findings: Findings, about: Measure) -> str:
     """Return the differences of a run that finds none of them: it cannot tell whether they are changes."""
     known = {name: each for name, each in findings.items() if each}
     counted = not _together(known.values())
     parts: list[str] = []
     for name, each in known.items():
-        what = about["heading"] if not parts else "it"
+        what = about.heading if not parts else "it"
         parts.append(f"{_CAUSES[name]} changed {what} ({', '.join(_known(each, counted))})")
     if all(each.scenarios == 1 for each in known.values()):
         end = "; one scenario cannot tell a change from none"
@@ -209,12 +210,6 @@ _CAUSES = {
     "text": "one text instead of turns",
     "information+author": "one author, turn by turn, who sees every side,",
 }
-
-
-def _change(what: str, found: Finding, counted: bool) -> str:
-    """Return a difference as a predicate with its interval, and if `counted` with its number of scenarios."""
-    size, *known = _known(found, counted)
-    return f"changed {what} by {size}" + (f" ({', '.join(known)})" if known else "")
 
 
 def _known(found: Finding, counted: bool) -> list[str]:
@@ -260,17 +255,13 @@ def _missing(findings: Findings) -> str:
     return f"; it lacks a mode to tell what {' and '.join(absent)} changes" if absent else ""
 
 
-def contrasts_sentence(causes: Mapping[str, Finding], about: Row) -> str:
+def contrasts_sentence(causes: Mapping[str, Finding], heading: str) -> str:
     """Return the differences of several pairs of conditions, their intervals and what their tests say, as a sentence.
 
-    The findings are about one measure, which `about` describes. A cause is what tells the two conditions of a finding
+    The findings are about one measure, which has this heading. A cause is what tells the two conditions of a finding
     apart. Pairs with different numbers of scenarios state their own.
     """
-    parts: list[str] = []
     n = _together(causes.values())
-    for cause, each in causes.items():
-        what = about["heading"] if not parts else "it"
-        parts.append(f"{cause} {_change(what, each, counted=not n)}")
     found = [cause for cause, each in causes.items() if each.verdict == "found"]
     if all(each.scenarios == 1 for each in causes.values()):
         tail = "one scenario cannot tell a change from none"
@@ -278,7 +269,7 @@ def contrasts_sentence(causes: Mapping[str, Finding], about: Row) -> str:
         tail = f"{n}this finds the change by {' and '.join(found)}"
     else:
         tail = f"{n}none of it can be told from no change{_too_few(causes.values())}"
-    return f"{', '.join(parts)}; {tail}."
+    return f"{_sizes(causes, heading)}; {tail}."
 
 
 def _peeking(family: str, model: str, data: Report) -> str:
@@ -286,28 +277,23 @@ def _peeking(family: str, model: str, data: Report) -> str:
 
     It is empty if no mode has this measure.
     """
-    cells = [row for row in data.comparison if (row["family"], row["model"]) == (family, model)]
-    cells = [row for row in cells if row.get(PEEKING) is not None]
-    told = [row for row in cells if _tells(row)]
+    cells = [row for row in data.comparison if (row.family, row.model) == (family, model)]
+    cells = [row for row in cells if row.value(PEEKING) is not None]
+    told = [row for row in cells if _tells(row.number(PEEKING))]
     if not told:
         return "unknown" if cells else ""
-    used = [row for row in told if row[f"{PEEKING}_low"] > 0]
+    used = [row for row in told if (row.number(PEEKING).low or 0.0) > 0]
     lucky = [row for row in told if row not in used]
     parts = [f"beyond chance in {', '.join(map(_share, used))}"] if used else []
     parts += [f"no more than chance explains in {', '.join(map(_share, lucky))}"] if lucky else []
-    few = [_name(row) for row in cells if row not in told]
+    few = [row.condition for row in cells if row not in told]
     parts += [f"too few to tell in {', '.join(few)}"] if few else []
     return f"First guesses or offers that used the other side: {'; '.join(parts)}."
 
 
-def _tells(row: Row) -> bool:
+def _tells(peeking: Number) -> bool:
     """Return True if peeking has an interval that is not wider than all that it can be, -100% to 100%."""
-    low, high = row[f"{PEEKING}_low"], row[f"{PEEKING}_high"]
-    return low is not None and high - low <= 2
-
-
-def _name(row: Row) -> str:
-    return str(row.get("condition") or row["mode"])
+    return peeking.low is not None and peeking.high is not None and peeking.high - peeking.low <= 2
 
 
 def _unknown_peeking(answers: Sequence[Answer]) -> str:
@@ -316,12 +302,12 @@ def _unknown_peeking(answers: Sequence[Answer]) -> str:
     return f"{titles}: too few first guesses or offers to tell whether they used the other side."
 
 
-def _share(row: Row) -> str:
+def _share(row: Result) -> str:
     """Return peeking in a condition with its interval, and with the judged conversations if these are not all."""
-    value, low, high = (row[f"{PEEKING}{end}"] for end in ("", "_low", "_high"))
-    judged = row.get(f"{PEEKING}_n", row["completed"])
-    of = f", {judged} of {row['completed']} judged" if judged < row["completed"] else ""
-    return f"{_name(row)} {value:.0%} (95% {low:.0%} to {high:.0%}{of})"
+    found = row.number(PEEKING)
+    judged = row.completed if found.n is None else found.n
+    of = f", {judged} of {row.completed} judged" if judged < row.completed else ""
+    return f"{row.condition} {found.value:.0%} (95% {found.low:.0%} to {found.high:.0%}{of})"
 
 
 def _size(value: float, kind: str) -> str:

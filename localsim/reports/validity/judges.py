@@ -5,69 +5,112 @@ from __future__ import annotations
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from localsim import stats
 from localsim.conversation.episode import CONDITIONS
 from localsim.evaluators.choosing.naturalness import AGAINST
 from localsim.leakage.accuracy import auroc
 from localsim.stats import NOTHING, Estimate, clustered
-from localsim.store.conditions import Condition, condition_of, in_order, names_of
+from localsim.store.conditions import Condition, in_order, names_of
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 
-Row = dict[str, Any]
 
+@dataclass(frozen=True)
+class Reliability:
+    """What is known of a judge."""
 
-def reliability(store: Store, run_id: str) -> list[Row]:
-    """Return for each judge: means by condition, agreement of its goal score with the outcome, and its consistency.
+    judge: str
+    n: int
+    """Conversations."""
+    goal_by_mode: Mapping[str, float]
+    """Condition -> mean goal score."""
+    goal_auroc: float | None
+    """The agreement of its goal score with the outcome.
 
-    The agreement (`goal_auroc`) compares a success with a failure of the same family and condition only: a judge that
-    tells one family from another, or one condition from another, gets no credit for it.
+    It compares a success with a failure of the same family and condition only: a judge that tells one family from
+    another, or one condition from another, gets no credit for it.
     """
-    rows = queries.judge_goals(store, run_id)
-    return [_judge(name, [row for row in rows if row["evaluator"] == name]) for name in dict.fromkeys(
-        row["evaluator"] for row in rows
-    )]  # fmt: skip
+    goal_auroc_low: float | None
+    goal_auroc_high: float | None
+    goal_auroc_n: int
+    """Conversations with an outcome and a goal score."""
+    goal_auroc_pairs: int
+    goal_auroc_scenarios: int
+    spread: float | None
+    """The mean spread between its own samples, as a share of the range."""
+    warning: str | None
+    """What a reader must know before using its scores."""
+
+    def __str__(self) -> str:
+        """Return in sentences the goal scores by mode, and what is known of their reliability."""
+        scores = ", ".join(f"{mode} {goal:.1f}" for mode, goal in self.goal_by_mode.items())
+        told = [f"Judge {self.judge} ({self.n} conversations), goal 0-10: {scores}."]
+        if self.goal_auroc is not None:
+            low, high = self.goal_auroc_low, self.goal_auroc_high
+            ends = "" if low is None else f" ({low:.2f} to {high:.2f})"
+            told.append(
+                f"AUROC against the verifiable outcome, within families and modes: {self.goal_auroc:.2f}{ends}."
+            )
+        if self.spread is not None:
+            told.append(f"Spread between its own samples: {self.spread:.2f} of the range.")
+        return " ".join([*told, *([f"Warning: {self.warning}."] if self.warning else [])])
 
 
-def _judge(name: str, rows: list[Row]) -> Row:
-    known = [row for row in rows if row["success"] is not None and row["goal"] is not None]
+def reliability(store: Store, run_id: str) -> list[Reliability]:
+    """Return what is known of each judge of a run."""
+    judged: dict[str, list[queries.Goals]] = defaultdict(list)
+    for row in queries.judge_goals(store, run_id):
+        judged[row.evaluator].append(row)
+    return [_judge(name, rows) for name, rows in judged.items()]
+
+
+def _judge(name: str, rows: Sequence[queries.Goals]) -> Reliability:
+    known = [Goal(row.family, row.scenario_id, row.condition, row.goal, row.success) for row in rows
+             if row.success is not None and row.goal is not None]  # fmt: skip
     follows, pairs = follows_outcome(known)
     by_condition: dict[Condition, list[float]] = defaultdict(list)
     for row in rows:
-        by_condition[condition_of(row)] += [row["goal"]] if row["goal"] is not None else []
+        by_condition[row.condition] += [row.goal] if row.goal is not None else []
     names = names_of(sorted(by_condition, key=in_order))
-    spreads = [row["spread"] for row in rows if row["spread"] is not None]
-    return {
-        "judge": name.removeprefix("judge."),
-        "n": len(rows),
-        "goal_by_mode": {
-            called: statistics.fmean(goals) for each, called in names.items() if (goals := by_condition[each])
-        },
-        "goal_auroc": follows.value,
-        "goal_auroc_low": follows.low,
-        "goal_auroc_high": follows.high,
-        "goal_auroc_n": len(known),
-        "goal_auroc_pairs": pairs,
-        "goal_auroc_scenarios": follows.n,
-        "spread": statistics.fmean(spreads) if spreads else None,
-        "warning": _warning(follows, len(known)),
-    }
+    means = {called: statistics.fmean(goals) for each, called in names.items() if (goals := by_condition[each])}
+    spreads = [row.spread for row in rows if row.spread is not None]
+    return Reliability(
+        name.removeprefix("judge."),
+        len(rows),
+        means,
+        *follows[:3],
+        goal_auroc_n=len(known),
+        goal_auroc_pairs=pairs,
+        goal_auroc_scenarios=follows.n,
+        spread=statistics.fmean(spreads) if spreads else None,
+        warning=_warning(follows, len(known)),
+    )
 
 
-def follows_outcome(rows: Sequence[Row]) -> tuple[Estimate, int]:
+class Goal(NamedTuple):
+    """The goal score of a conversation beside its outcome."""
+
+    family: str
+    scenario: str
+    condition: Condition
+    goal: float
+    success: float
+
+
+def follows_outcome(rows: Sequence[Goal]) -> tuple[Estimate, int]:
     """Return the share of pairs (a success, a failure) that the goal scores order rightly, and the number of pairs.
 
-    `rows` have family, scenario_id, goal, success and the columns of a condition. Pairs are made within a family and
-    condition; ties count half. The interval is a jackknife over scenarios.
+    Pairs are made within a family and condition; ties count half. The interval is a jackknife over scenarios.
     """
     value, pairs = _concordance(rows)
     if value is None:
         return NOTHING, 0
-    scenarios = sorted({(row["family"], row["scenario_id"]) for row in rows})
+    scenarios = sorted({(row.family, row.scenario) for row in rows})
     without = {
-        left_out: _concordance([row for row in rows if (row["family"], row["scenario_id"]) != left_out])[0]
+        left_out: _concordance([row for row in rows if (row.family, row.scenario) != left_out])[0]
         for left_out in scenarios
     }
     # Without its only success or failure nothing can be ordered: too few scenarios for an interval.
@@ -81,17 +124,17 @@ def follows_outcome(rows: Sequence[Row]) -> tuple[Estimate, int]:
     return Estimate(value, min(value, max(0.0, found.low)), max(value, min(1.0, found.high)), n), pairs
 
 
-def _concordance(rows: Iterable[Row]) -> tuple[float | None, int]:
+def _concordance(rows: Iterable[Goal]) -> tuple[float | None, int]:
     """Return the AUROC of each family and condition, weighted by its pairs of success and failure, and their number."""
     import numpy as np
 
-    strata: dict[tuple[str, Condition], list[Row]] = defaultdict(list)
+    strata: dict[tuple[str, Condition], list[Goal]] = defaultdict(list)
     for row in rows:
-        strata[row["family"], condition_of(row)].append(row)
+        strata[row.family, row.condition].append(row)
     right, pairs = 0.0, 0
     for own in strata.values():
-        truth = np.array([row["success"] > 0.5 for row in own], dtype=bool)
-        follows = auroc(truth, np.array([row["goal"] for row in own]))
+        truth = np.array([row.success > 0.5 for row in own], dtype=bool)
+        follows = auroc(truth, np.array([row.goal for row in own]))
         here = int(truth.sum()) * int((~truth).sum())
         right += (follows or 0.0) * here
         pairs += here
@@ -121,121 +164,123 @@ def _between(follows: Estimate) -> str:
 
 
 Pair = tuple[Condition, Condition]
+Values = dict[str, dict[Pair, dict[str, list[float]]]]
+"""Judge -> pair of conditions -> scenario -> choices."""
 
 
-def rates(store: Store, run_id: str) -> list[Row]:
-    """Return for each judge and two conditions the share of pairs in which the first condition was chosen.
+@dataclass(frozen=True)
+class Rate:
+    """How often a judge of naturalness chose the first of two conditions."""
 
-    One of the two is of this run. Only pairs that are decided alike in both orders count. Rows have a 95% interval over
-    scenarios, and the share of agreeing orders; first_condition and second_condition say what the names stand for.
-    """
+    judge: str
+    first: str
+    second: str
+    n: int
+    """Pairs of conversations."""
+    decided: int
+    """Pairs that are decided alike in both orders: only these count."""
+    first_chosen: float | None
+    """The share in which the first condition was chosen, with its 95% interval over scenarios."""
+    low: float | None
+    high: float | None
+    orders_agree: float
+    half_credit: float
+    warning: str | None
+    first_condition: Mapping[str, str]
+    """What the name stands for."""
+    second_condition: Mapping[str, str]
+
+
+def rates(store: Store, run_id: str) -> list[Rate]:
+    """Return the rates of each judge and two conditions of which one is of this run."""
     found = _values(queries.choices(store, [run_id]), lambda each: (each.run_id != run_id, each.run_id, in_order(each)))
-    return _rows(found, names_of(each for pairs in found.values() for pair in pairs for each in pair))
+    return _rates(found, names_of(each for pairs in found.values() for pair in pairs for each in pair))
 
 
-def rates_between(store: Store, pairs: Sequence[Pair]) -> list[Row]:
-    """Return the rows of `rates` for pairs of conditions, the first of each pair first, called by their names."""
+def rates_between(store: Store, pairs: Sequence[Pair]) -> list[Rate]:
+    """Return the rates for pairs of conditions, the first of each pair first, called by their names."""
     every = list(dict.fromkeys(each for pair in pairs for each in pair))
     wanted = {frozenset(pair): pair for pair in pairs}
     choices = queries.choices(store, list(dict.fromkeys(each.run_id for each in every)))
-    found: dict[str, dict[Pair, dict[str, list[float]]]] = {}
+    found: Values = {}
     for judge, by_pair in _values(choices, lambda each: (each.run_id, in_order(each))).items():
-        kept = {pair: groups for pair, groups in by_pair.items() if frozenset(pair) in wanted}
-        for pair, groups in kept.items():
-            first = wanted[frozenset(pair)]
-            turned = groups if first == pair else {name: [1 - value for value in own] for name, own in groups.items()}
-            found.setdefault(judge, {})[first] = turned
-    order = list(wanted.values())
-    sorted_rows = {
-        judge: dict(sorted(own.items(), key=lambda one: order.index(one[0]))) for judge, own in found.items()
-    }
-    return _rows(sorted_rows, names_of(every))
+        turned = {}
+        for pair, groups in by_pair.items():
+            if first := wanted.get(frozenset(pair)):
+                same = first == pair
+                turned[first] = {name: own if same else [1 - value for value in own] for name, own in groups.items()}
+        if turned:
+            found[judge] = {pair: turned[pair] for pair in wanted.values() if pair in turned}
+    return _rates(found, names_of(every))
 
 
-def _values(choices: Sequence[Row], place: Callable[[Condition], Any]) -> dict[str, dict[Pair, dict[str, list[float]]]]:
-    """Return judge -> pair of conditions, in order of their places -> scenario -> choices of the first (1, 0 or .5)."""
-    found: dict[str, dict[Pair, dict[str, list[float]]]] = {}
+def _values(choices: Sequence[queries.Choice], place: Callable[[Condition], Any]) -> Values:
+    """Return the choices of the first condition (1, 0 or .5); the first of a pair has the lesser place."""
+    found: Values = {}
     seen = set()
     for row in choices:
-        one, other = condition_of(row), _other(row)
+        one, other = row.condition, _other(row)
         if other is None:
             continue
         turned = place(other) < place(one)
-        if row["other_id"] is None and turned:
+        if row.other_id is None and turned:
             continue  # within a run both directions are stored
-        both = frozenset((row["evaluator"], row["episode_id"], row["other_id"]))
-        if row["other_id"] is not None and both in seen:
+        both = frozenset((row.evaluator, row.episode_id, row.other_id))
+        if row.other_id is not None and both in seen:
             continue
         seen.add(both)
-        pair, value = ((other, one), 1 - float(row["value"])) if turned else ((one, other), float(row["value"]))
-        groups = found.setdefault(row["evaluator"], {}).setdefault(pair, {})
-        groups.setdefault(row["scenario_id"], []).append(value)
+        pair, value = ((other, one), 1 - row.value) if turned else ((one, other), row.value)
+        groups = found.setdefault(row.evaluator, {}).setdefault(pair, {})
+        groups.setdefault(row.scenario_id, []).append(value)
     return found
 
 
-def _other(row: Row) -> Condition | None:
+def _other(row: queries.Choice) -> Condition | None:
     """Return the condition that a choice was made against; None if its run was deleted."""
-    if row["other_id"] is not None:
-        return Condition(row["other_run"], row["other_mode"], row["other_model"], row["other_see"] or "")
-    mode, _, see = row["name"].removeprefix(AGAINST).partition("+")
-    return Condition(row["run_id"], mode, row["model"], see) if mode in CONDITIONS else None
+    if row.other_run is not None and row.other_mode is not None and row.other_model is not None:
+        return Condition(row.other_run, row.other_mode, row.other_model, row.other_see or "")
+    mode, _, see = row.name.removeprefix(AGAINST).partition("+")
+    return Condition(row.run_id, mode, row.model, see) if mode in CONDITIONS else None
 
 
-def _rows(found: Mapping[str, Mapping[Pair, Mapping[str, list[float]]]], names: Mapping[Condition, str]) -> list[Row]:
-    rows = []
-    for judge, by_pair in found.items():
-        for (one, other), values in by_pair.items():
-            row = _rate(judge.removeprefix("naturalness."), names[one], names[other], values)
-            rows.append({**row, "first_condition": vars(one), "second_condition": vars(other)})
-    return rows
+def _rates(found: Values, names: Mapping[Condition, str]) -> list[Rate]:
+    return [
+        _rate(judge.removeprefix("naturalness."), pair, names, values)
+        for judge, by_pair in found.items()
+        for pair, values in by_pair.items()
+    ]
 
 
-def _rate(judge: str, one: str, other: str, by_scenario: Mapping[str, Sequence[float]]) -> Row:
-    """Return the share of decided pairs in which the first mode was chosen; its interval is over scenarios."""
+def _rate(judge: str, pair: Pair, names: Mapping[Condition, str], by_scenario: Mapping[str, Sequence[float]]) -> Rate:
     values = [value for group in by_scenario.values() for value in group]
-    decided = [value for value in values if value != 0.5]
-    estimate = stats.rate(
-        {
-            name: (int(sum(value == 1 for value in group)), sum(value != 0.5 for value in group))
-            for name, group in by_scenario.items()
-        }
+    decided = sum(value != 0.5 for value in values)
+    estimate = stats.rate({
+        name: (int(sum(value == 1 for value in group)), sum(value != 0.5 for value in group))
+        for name, group in by_scenario.items()
+    })  # fmt: skip
+    agree = decided / len(values)
+    return Rate(
+        judge,
+        names[pair[0]],
+        names[pair[1]],
+        n=len(values),
+        decided=decided,
+        first_chosen=estimate.value,
+        low=estimate.low,
+        high=estimate.high,
+        orders_agree=agree,
+        half_credit=statistics.fmean(values),
+        warning="picks a place, not a conversation: do not use it" if agree < 0.6 else None,
+        first_condition=vars(pair[0]),
+        second_condition=vars(pair[1]),
     )
-    agree = len(decided) / len(values)
-    warning = "picks a place, not a conversation: do not use it" if agree < 0.6 else None
-    return {
-        "judge": judge,
-        "first": one,
-        "second": other,
-        "n": len(values),
-        "decided": len(decided),
-        "first_chosen": estimate.value,
-        "low": estimate.low,
-        "high": estimate.high,
-        "orders_agree": agree,
-        "half_credit": statistics.fmean(values),
-        "warning": warning,
-    }
 
 
-def sentence(rate: Row) -> str:
-    """Return a row of `rates` as a sentence."""
-    chosen, low, high = rate["first_chosen"], rate["low"], rate["high"]
-    ends = "" if low is None or high is None else f" [{low:.0%}, {high:.0%}]"
-    share_chosen = "-" if chosen is None else f"{chosen:.0%}{ends}"
-    preference = f"{rate['first']} over {rate['second']} in {share_chosen} of {rate['decided']} pairs"
-    warning = f" ({rate['warning']})" if rate["warning"] else ""
-    agreement = f"orders agree in {rate['orders_agree']:.0%} of {rate['n']}"
-    return f"Naturalness, {rate['judge']}: {preference}; {agreement}{warning}"
-
-
-def goals(judge: Row) -> str:
-    """Return a row of `reliability` in sentences: the goal scores by mode, and what is known of their reliability."""
-    scores = ", ".join(f"{mode} {goal:.1f}" for mode, goal in judge["goal_by_mode"].items())
-    told = [f"Judge {judge['judge']} ({judge['n']} conversations), goal 0-10: {scores}."]
-    value, low, high = (judge[f"goal_auroc{end}"] for end in ("", "_low", "_high"))
-    if value is not None:
-        ends = "" if low is None else f" ({low:.2f} to {high:.2f})"
-        told.append(f"AUROC against the verifiable outcome, within families and modes: {value:.2f}{ends}.")
-    if judge["spread"] is not None:
-        told.append(f"Spread between its own samples: {judge['spread']:.2f} of the range.")
-    return " ".join([*told, *([f"Warning: {judge['warning']}."] if judge["warning"] else [])])
+def sentence(rate: Rate) -> str:
+    """Return a rate as a sentence."""
+    ends = "" if rate.low is None or rate.high is None else f" [{rate.low:.0%}, {rate.high:.0%}]"
+    chosen = "-" if rate.first_chosen is None else f"{rate.first_chosen:.0%}{ends}"
+    preference = f"{rate.first} over {rate.second} in {chosen} of {rate.decided} pairs"
+    warning = f" ({rate.warning})" if rate.warning else ""
+    agreement = f"orders agree in {rate.orders_agree:.0%} of {rate.n}"
+    return f"Naturalness, {rate.judge}: {preference}; {agreement}{warning}"

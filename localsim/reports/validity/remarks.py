@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from localsim import families
@@ -12,34 +13,47 @@ from localsim.conversation.episode import counted
 from localsim.families import EVERYDAY, family_of, title_of
 from localsim.models.registry import constructed
 from localsim.reports.conversation import playing
+from localsim.reports.results import Result
 from localsim.runs.telling import of_people
 
-Row = dict[str, Any]
+
+@dataclass(frozen=True)
+class Remark:
+    """A warning about some families or models; one without any is about the whole run."""
+
+    text: str
+    families: Sequence[str] = ()
+    models: Sequence[str] = ()
+    beside: bool = False
+    """True if it says which conditions of another run are shown."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return a row of `remarks` in `report --json`."""
+        found = {"text": self.text, "families": list(self.families), "models": list(self.models)}
+        return {**found, "beside": True} if self.beside else found
 
 
-def remarks_on(run: Row, comparison: Sequence[Row], told: playing.Playing = playing.SILENT) -> list[Row]:
-    """Return the warnings that a reader needs before trusting the table: text, families, models.
-
-    `told` says whose talks do not play. `families` and `models` are those that a warning is about; one without any is
-    about the whole run.
-    """
+def remarks_on(
+    run: Mapping[str, Any], comparison: Sequence[Result], told: playing.Playing = playing.SILENT
+) -> list[Remark]:
+    """Return the warnings that a reader needs before trusting the table; `told` says whose talks do not play."""
     models = json.loads(run["models_json"])
-    found = [_remark(text, [family]) for family, text in told.remarks()]
-    found += [*of_models(models, [row["family"] for row in comparison]), *_of_episodes(run, comparison)]
+    found = [Remark(text, [family]) for family, text in told.remarks()]
+    found += [*of_models(models, [row.family for row in comparison]), *_of_episodes(run, comparison)]
     single, small = [], defaultdict(list)
-    for family in families.in_order(row["family"] for row in comparison):
-        own = [row for row in comparison if row["family"] == family and row["completed"]]
-        if any(row["scenarios"] == 1 for row in own):
+    for family in families.in_order(row.family for row in comparison):
+        own = [row for row in comparison if row.family == family and row.completed]
+        if any(row.scenarios == 1 for row in own):
             single.append(family)
-        if own and (least := min(row["completed"] for row in own)) < FEW:
+        if own and (least := min(row.completed for row in own)) < FEW:
             small[least].append(family)
     if single:
-        found.append(_remark(ONE_SCENARIO, single))
+        found.append(Remark(ONE_SCENARIO, single))
     for least, which in sorted(small.items()):
         few = f"{least} completed episode{'' if least == 1 else 's'}"
         text = f"As few as {few} in a cell: read the intervals, not the differences."
-        found.append(_remark(text, which))
-    found += [_remark(text, [family]) for family, text in _baselines(comparison)]
+        found.append(Remark(text, which))
+    found += [Remark(text, [family]) for family, text in _baselines(comparison)]
     return found
 
 
@@ -48,23 +62,19 @@ FEW = 30
 ONE_SCENARIO = "A cell with one scenario has no intervals: nothing shows how far scenarios differ."
 
 
-def _remark(text: str, of: Iterable[str] = (), models: Iterable[str] = ()) -> Row:
-    return {"text": text, "families": list(of), "models": list(models)}
-
-
-def of_models(models: Row, played: Iterable[str]) -> Iterator[Row]:
+def of_models(models: Mapping[str, Any], played: Iterable[str]) -> Iterator[Remark]:
     """Yield the warnings about the models of a run, as `remarks_on` does.
 
     `models` are name -> identity, `played` the families of the run.
     """
     for name in models:
         if words := constructed(name):
-            yield _remark(f"{name} is a constructed control: it was {words}.", models=[name])
+            yield Remark(f"{name} is a constructed control: it was {words}.", models=[name])
     writers = [(name, part) for name, each in models.items() for part in each.get("parts", {name: each}).values()]
     scripted = list(dict.fromkeys(name for name, identity in writers if identity["kind"] == "scripted"))
     if scripted:
         text = f"{', '.join(scripted)}: played by a script, not by a language model."
-        yield _remark(text, models=scripted)
+        yield Remark(text, models=scripted)
     for start, text in SMALL_MODELS.items():
         found = [name for name, identity in writers if identity.get("file", "").startswith(start)]
         if found:
@@ -72,19 +82,21 @@ def of_models(models: Row, played: Iterable[str]) -> Iterator[Row]:
     remote = {name: identity["url"] for name, identity in writers if identity["kind"] == "remote"}
     if remote:
         where = ", ".join(sorted(set(remote.values())))
-        yield _remark(f"Remote: text was written at {where}; weights and seeds there are not verified.", models=remote)
+        yield Remark(
+            f"Remote: text was written at {where}; weights and seeds there are not verified.", models=list(remote)
+        )
 
 
-def _of_small(text: str, models: Sequence[str], played: Sequence[str]) -> Iterator[Row]:
+def _of_small(text: str, models: Sequence[str], played: Sequence[str]) -> Iterator[Remark]:
     """Yield what is known about a small model; where some of the families were not among its lessons, that as well."""
     strange = [name for name in played if name not in TAUGHT]
     if not strange:
-        yield _remark(text, models=models)
+        yield Remark(text, models=models)
         return
     if known := [name for name in played if name in TAUGHT]:
-        yield _remark(text, known)
+        yield Remark(text, known)
     titles = " or ".join(f"“{title_of(family_of(name))}”" for name in strange)
-    yield _remark(UNTAUGHT.format(model=" and ".join(dict.fromkeys(models)), titles=titles), strange)
+    yield Remark(UNTAUGHT.format(model=" and ".join(dict.fromkeys(models)), titles=titles), strange)
 
 
 SMALL_MODELS = {
@@ -106,25 +118,23 @@ UNTAUGHT = (
 )
 
 
-def _of_episodes(run: Row, comparison: Sequence[Row]) -> Iterator[Row]:
+def _of_episodes(run: Mapping[str, Any], comparison: Sequence[Result]) -> Iterator[Remark]:
     """Yield the warnings about missing and failed episodes."""
-    total, done = run["episodes_planned"], sum(row["completed"] + row["failed"] for row in comparison)
+    total, done = run["episodes_planned"], sum(row.completed + row.failed for row in comparison)
     if done < total:
         people = of_people(run["repro"], json.loads(run["models_json"]))
         way = "" if people else f" (localsim resume {run['run_id']})"
-        yield _remark(
-            f"{total - done} of {total} planned episodes {'is' if total - done == 1 else 'are'} missing{way}."
-        )
-    failed = sum(row["failed"] for row in comparison)
+        yield Remark(f"{total - done} of {total} planned episodes {'is' if total - done == 1 else 'are'} missing{way}.")
+    failed = sum(row.failed for row in comparison)
     if failed:
-        yield _remark(f"{failed} of {counted(done)} failed; rates count only completed ones.")
+        yield Remark(f"{failed} of {counted(done)} failed; rates count only completed ones.")
 
 
-def _baselines(comparison: Iterable[Row]) -> Iterator[tuple[str, str]]:
+def _baselines(comparison: Iterable[Result]) -> Iterator[tuple[str, str]]:
     """Yield (family, warning) for each family whose scripted baseline is not in the run."""
     models: dict[str, str] = defaultdict(str)
     for row in comparison:
-        models[row["family"]] += f" {row['model']}"
+        models[row.family] += f" {row.model}"
     for name, played in models.items():
         baseline = family_of(name).baseline
         if baseline is not None and baseline.player not in played:

@@ -7,7 +7,8 @@ something about the wording, so the report does not state it as its answer.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass
 from typing import Any
 
 from localsim.conversation.wording.variants import variant_of
@@ -21,73 +22,130 @@ from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 from localsim.store.queries.runs import run_row
 
-Row = dict[str, Any]
 Values = dict[Condition, dict[Unit, float]]
+Named = tuple[str, str, str, str, bool]
+"""The first fields of a contrast and of shares."""
 
 FACTORS = ("scenario", "variant", "both", "seed", "rest")
 """Sources of variance; `both` is what a variant does in one scenario and not in another."""
 
 
-def robustness(store: Store, run_id: str) -> Row | None:
-    """Return variants, contrasts and shares of variance of a run; None if it has one variant."""
+@dataclass(frozen=True)
+class Variant:
+    """How a variant of the prompts differs from the usual ones."""
+
+    variant: int
+    wording: int
+    spacing: str
+    temperature: float | None
+    dry_switched: bool
+    repeat_penalty_switched: bool
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """A difference in one variant."""
+
+    variant: int
+    estimate: float
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A difference between two modes in one measure, over all variants and in each."""
+
+    family: str
+    measure: str
+    heading: str
+    kind: str
+    foremost: bool
+    """True for success and the primary outcome."""
+    contrast: str
+    model: str
+    estimate: float
+    by_variant: Sequence[Estimated]
+    cells: int
+    """Variants with an estimate."""
+    holds: int
+    """Those in which it has its sign."""
+    withheld: bool
+    """True if it is above 0 in one variant and below it in another."""
+
+
+@dataclass(frozen=True)
+class Shares:
+    """The shares of the variance of a measure within a mode and model, by FACTORS; None if one cannot be separated."""
+
+    family: str
+    measure: str
+    heading: str
+    kind: str
+    foremost: bool
+    scenario: float | None
+    variant: float | None
+    both: float | None
+    seed: float | None
+    rest: float | None
+    units: int
+    units_left_out: int
+    """Those that lack a value in a variant."""
+
+
+@dataclass(frozen=True)
+class Robustness:
+    """What the variants of the prompts change: the object `robustness` of `report --json`."""
+
+    variants: Sequence[Variant]
+    contrasts: Sequence[Contrast]
+    shares: Sequence[Shares]
+
+
+def robustness(store: Store, run_id: str) -> Robustness | None:
+    """Return what the variants of a run change; None if it has one variant."""
     variants = queries.variants(store, run_id)
     if len(variants) < 2:
         return None
-    foremost = {SUCCESS.key, primary_of(run_row(store, run_id)["plan_json"])[0]}
-    contrasts: list[Row] = []
-    shares: list[Row] = []
+    keys = {SUCCESS.key, primary_of(run_row(store, run_id)["plan_json"])[0]}
+    contrasts: list[Contrast] = []
+    shares: list[Shares] = []
     for family, measure, by_condition in values_of(store, [run_id]):
-        named: Row = {"family": family, "measure": measure.key, "heading": measure.heading, "kind": measure.kind}
-        named |= {"foremost": measure.key in foremost}
-        contrasts += [{**named, **row} for row in _contrasts(by_condition, variants)]
-        share = _shares(by_condition.values(), variants)
-        shares += [{**named, **share}] if share else []
-    return {"variants": [_described(number) for number in variants], "contrasts": contrasts, "shares": shares}
+        named = (family, measure.key, measure.heading, measure.kind, measure.key in keys)
+        contrasts += _contrasts(named, by_condition, variants)
+        if parts := _shares(by_condition.values(), variants):
+            shares.append(Shares(*named, *parts))
+    return Robustness(list(map(_described, variants)), contrasts, shares)
 
 
-def sign_turns(row: Row | None, family: str, measure: str, contrast: str) -> bool:
+def sign_turns(found: Robustness | None, family: str, measure: str, contrast: str) -> bool:
     """Return True if a difference must be withheld: in one variant it is above 0, in another below."""
-    return row is not None and any(
-        one["withheld"]
-        for one in row["contrasts"]
-        if (one["family"], one["measure"], one["contrast"]) == (family, measure, contrast)
+    return found is not None and any(
+        each.withheld
+        for each in found.contrasts
+        if (each.family, each.measure, each.contrast) == (family, measure, contrast)
     )
 
 
-def _described(number: int) -> Row:
-    variant = variant_of(number)
-    return {
-        "variant": number,
-        "wording": variant.wording,
-        "spacing": variant.spacing.name,
-        "temperature": variant.temperature,
-        "dry_switched": variant.dry,
-        "repeat_penalty_switched": variant.repeat,
-    }
+def _described(number: int) -> Variant:
+    found = variant_of(number)
+    return Variant(number, found.wording, found.spacing.name, found.temperature, found.dry, found.repeat)
 
 
-def _contrasts(by_condition: Values, variants: list[int]) -> Iterator[Row]:
-    """Yield the estimate of each contrast over all variants and in each, and the number that have its sign."""
+def _contrasts(named: Named, by_condition: Values, variants: list[int]) -> Iterator[Contrast]:
+    """Yield the contrasts of a measure, over all variants and in each."""
     for one, other in pairs_of(by_condition):
         contrast = next((name for name, modes in CONTRASTS.items() if modes == (one.name, other.name)), None)
         estimate = _estimate(by_condition[one], by_condition[other])
         if contrast is None or estimate is None:
             continue
-        cells = {
-            number: found
+        cells = [
+            Estimated(number, found)
             for number in variants
             if (found := _estimate(*(_within(by_condition[each], number) for each in (one, other)))) is not None
-        }
-        signs = {number: _sign(found) for number, found in cells.items()}
-        yield {
-            "contrast": contrast,
-            "model": other.model if one.model == other.model else f"{one.model}, {other.model}",
-            "estimate": estimate,
-            "by_variant": [{"variant": number, "estimate": found} for number, found in cells.items()],
-            "cells": len(cells),
-            "holds": sum(sign == _sign(estimate) for sign in signs.values()),
-            "withheld": {1, -1} <= set(signs.values()),
-        }
+        ]
+        signs = [_sign(each.estimate) for each in cells]
+        model = other.model if one.model == other.model else f"{one.model}, {other.model}"
+        holds, withheld = signs.count(_sign(estimate)), {1, -1} <= set(signs)
+        yield Contrast(*named, contrast, model, estimate, cells, len(cells), holds, withheld)
 
 
 def _within(values: Mapping[Unit, float], variant: int) -> dict[Unit, float]:
@@ -105,8 +163,8 @@ def _sign(value: float) -> int:
     return (value > 0) - (value < 0)
 
 
-def _shares(conditions: Iterable[Mapping[Unit, float]], variants: list[int]) -> Row | None:
-    """Return the shares of variance within a mode and model; None if nothing varies.
+def _shares(conditions: Iterable[Mapping[Unit, float]], variants: list[int]) -> tuple[Any, ...] | None:
+    """Return the share of each factor, the units and those left out; None if nothing varies within a mode and model.
 
     Seeds that lack a value in a variant are left out, because a mean over other scenarios is no effect of the wording.
     """
@@ -122,10 +180,7 @@ def _shares(conditions: Iterable[Mapping[Unit, float]], variants: list[int]) -> 
     total = sum(part or 0.0 for part in parts) if parts else 0.0
     if parts is None or total < 1e-12:
         return None
-    shares = {
-        factor: None if part is None else round(part / total, 4) for factor, part in zip(FACTORS, parts, strict=True)
-    }
-    return {**shares, "units": used, "units_left_out": missing}
+    return *(None if part is None else round(part / total, 4) for part in parts), used, missing
 
 
 def _blocks(values: Mapping[Unit, float], variants: list[int]) -> tuple[dict[str, Block], int]:
@@ -143,49 +198,48 @@ def _blocks(values: Mapping[Unit, float], variants: list[int]) -> tuple[dict[str
 # ---- for people ----------------------------------------------------------------------------------------------------
 
 
-def sentences(row: Row) -> list[str]:
+def sentences(found: Robustness) -> list[str]:
     """Return what a reader must know about the two tables."""
-    withheld = [one for one in row["contrasts"] if one["withheld"]]
-    found = [
-        f"Everything was simulated in {len(row['variants'])} variants: wording, line breaks, temperature and penalties "
-        f"differ, the task and the seeds do not. In {len(withheld)} of {len(row['contrasts'])} differences between "
+    withheld = [each for each in found.contrasts if each.withheld]
+    told = [
+        f"Everything was simulated in {len(found.variants)} variants: wording, line breaks, temperature and penalties "
+        f"differ, the task and the seeds do not. In {len(withheld)} of {len(found.contrasts)} differences between "
         "modes the sign depends on the variant."
     ]
-    for one in withheld:
-        if one["foremost"]:
-            found.append(
-                f"{one['family']}, {one['heading']}, {one['contrast']}: no difference is stated, because its sign "
-                f"holds in {one['holds']} of {one['cells']} variants only."
-            )
-    if any(one["seed"] is None for one in row["shares"]):
-        found.append(
+    told += [
+        f"{each.family}, {each.heading}, {each.contrast}: no difference is stated, because its sign "
+        f"holds in {each.holds} of {each.cells} variants only."
+        for each in withheld
+        if each.foremost
+    ]
+    if any(each.seed is None for each in found.shares):
+        told.append(
             "There is one seed for each scenario, so scenario contains seed, and rest contains what a variant does in "
             "single scenarios; -n 2 or more separates them."
         )
-    return found
+    return told
 
 
-def contrast_table(row: Row) -> Table:
+def contrast_table(found: Robustness) -> Table:
     """Return the differences between modes in the foremost measures with their range over the variants."""
     heads = ["family", "measure", "difference", "all variants", "lowest", "highest", "sign holds in", "verdict"]
     lines = []
-    for one in row["contrasts"]:
-        if one["foremost"]:
-            each = [cell["estimate"] for cell in one["by_variant"]]
-            numbers = [_number(value, one["kind"]) for value in (one["estimate"], min(each), max(each))]
-            verdict = "withheld" if one["withheld"] else "kept"
-            named = [one["family"], one["heading"], one["contrast"]]
-            lines.append([*named, *numbers, f"{one['holds']} of {one['cells']}", verdict])
+    for each in found.contrasts:
+        if each.foremost:
+            values = [one.estimate for one in each.by_variant]
+            numbers = [_number(value, each.kind) for value in (each.estimate, min(values), max(values))]
+            holds, verdict = f"{each.holds} of {each.cells}", "withheld" if each.withheld else "kept"
+            lines.append([each.family, each.heading, each.contrast, *numbers, holds, verdict])
     title = "Differences between modes over all variants, and the lowest and highest of a single one"
     return Table(title, heads, lines, words=3)
 
 
-def share_table(row: Row) -> Table:
+def share_table(found: Robustness) -> Table:
     """Return the shares of variance within a mode."""
     heads = ["family", "measure", "scenario", "variant", "scenario x variant", "seed", "rest"]
     lines = [
-        [one["family"], one["heading"], *("-" if one[factor] is None else f"{one[factor]:.0%}" for factor in FACTORS)]
-        for one in row["shares"]
+        [each.family, each.heading, *("-" if part is None else f"{part:.0%}" for part in astuple(each)[5:10])]
+        for each in found.shares
     ]
     return Table("Shares of the variance within a mode, by source", heads, lines, words=2)
 

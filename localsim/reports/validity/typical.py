@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from localsim.families import EVERYDAY, in_order
-from localsim.store.conditions import Condition, condition_of, conditions_of
+from localsim.families import in_order
+from localsim.store.conditions import Condition, conditions_of
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode, load_episode
 from localsim.store.queries import reports as queries
 
-Row = dict[str, Any]
-Group = dict[Condition, Row]
+Group = dict[Condition, queries.Episode]
 """The episodes of one scenario and seed, by condition."""
 
 RULE = (
@@ -46,45 +45,34 @@ def typical(store: Store, conditions: Sequence[Condition]) -> dict[str, list[str
     Failed episodes and variants of the prompts are never shown.
     """
     families: dict[str, dict[tuple[Any, ...], Group]] = defaultdict(lambda: defaultdict(dict))
-    for row in _completed(store, conditions):
-        unit = (row["seed"], row["scenario_id"], row["scenario_hash"], row["episode_index"])
-        families[row["family"] or EVERYDAY.name][unit][condition_of(row)] = row
-    found = {}
-    for family in in_order(families):
-        groups = families[family]
-        middles = _medians(row for group in groups.values() for row in group.values())
-        unit = min(groups, key=lambda unit: (*_distance(groups[unit], middles), unit))
-        found[family] = [groups[unit][each]["episode_id"] for each in conditions if each in groups[unit]]
-    return found
-
-
-def _completed(store: Store, conditions: Sequence[Condition]) -> list[Row]:
-    """Return the completed episodes of the conditions, each with its success, or None where that is unknown."""
-    found = []
+    success: dict[str, float | None] = {}
     for run_id in dict.fromkeys(each.run_id for each in conditions):
-        success = queries.success(store, run_id)
+        success |= queries.success(store, run_id)
         for row in queries.episodes(store, run_id):
-            if row["status"] == "completed" and row["variant"] == 0 and condition_of(row) in conditions:
-                found.append({**row, "success": success.get(row["episode_id"])})
-    return found
+            if row.status == "completed" and row.variant == 0 and row.condition in conditions:
+                unit = (row.seed, row.scenario_id, row.scenario_hash, row.episode_index)
+                families[row.family][unit][row.condition] = row
+    return {family: _chosen(families[family], conditions, success) for family in in_order(families)}
 
 
-def _medians(rows: Iterable[Row]) -> dict[Condition, tuple[float, float]]:
-    """Return the median success and number of turns of each condition."""
-    by_condition: dict[Condition, list[Row]] = defaultdict(list)
-    for row in rows:
-        by_condition[condition_of(row)].append(row)
-    return {
-        condition: (
-            median([row["success"] for row in own if row["success"] is not None] or [0.0]),
-            median(row["turns"] for row in own),
+def _chosen(
+    groups: Mapping[tuple[Any, ...], Group], conditions: Sequence[Condition], success: Mapping[str, float | None]
+) -> list[str]:
+    """Return the ids of the episodes of the unit that is nearest to the medians of each condition."""
+    own = {each: [group[each] for group in groups.values() if each in group] for each in conditions}
+    middles = {
+        each: (
+            median([value for row in rows if (value := success.get(row.episode_id)) is not None] or [0.0]),
+            median(row.turns or 0 for row in rows),
         )
-        for condition, own in by_condition.items()
+        for each, rows in own.items()
+        if rows
     }
 
+    def distance(group: Group) -> tuple[int, float, float]:
+        apart = [abs((success.get(row.episode_id) or 0.0) - middles[each][0]) for each, row in group.items()]
+        turns = [abs((row.turns or 0) - middles[each][1]) for each, row in group.items()]
+        return -len(group), sum(apart), sum(turns)
 
-def _distance(group: Group, middles: dict[Condition, tuple[float, float]]) -> tuple[int, float, float]:
-    """Return minus the number of conditions, and the distances of success and of turns: the least is shown."""
-    success = sum(abs((row["success"] or 0.0) - middles[each][0]) for each, row in group.items())
-    turns = sum(abs(row["turns"] - middles[each][1]) for each, row in group.items())
-    return -len(group), success, turns
+    nearest = groups[min(groups, key=lambda unit: (*distance(groups[unit]), unit))]
+    return [nearest[each].episode_id for each in conditions if each in nearest]

@@ -1,29 +1,30 @@
 """The reads and writes of human annotation: episodes to judge, answers, and what answers are compared with.
 
-Each function opens the database for one query and closes it. Rows are dictionaries with the columns named in the
-docstring; a missing value is None.
+Each function opens the database for one query and closes it.
 """
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import astuple, fields
+from dataclasses import astuple, dataclass, fields
+from functools import cached_property
 from typing import Any
 
+from localsim.conversation.scenario import Scenario
+from localsim.store.conditions import Condition
 from localsim.store.database import Store
-from localsim.store.episodes import TURN
+from localsim.store.episodes import TURN, StoredEpisode
 from localsim.store.queries import SEARCHED
 from localsim.store.records import AnswerRow
 from localsim.store.schema import TABLES
 
-Row = dict[str, Any]
-
+Unit = tuple[str, int, int, int]
+"""scenario_hash, episode_index, seed, variant: the same in both episodes of a pair."""
 _ROWS = 500
 """Answers in one statement."""
 _KEY = TABLES["annotations"].key
-
-
 _COLUMNS = tuple(field.name for field in fields(AnswerRow))
 
 
@@ -35,21 +36,30 @@ def has_run(store: Store, run_id: str) -> bool:
     return bool(store.rows("SELECT 1 FROM runs WHERE run_id = ?", [run_id]))
 
 
-def completed_episodes(store: Store, run_id: str) -> list[Row]:
-    """The completed episodes of a run that have turns: the columns of v_episodes, and document_json of the scenario.
-
-    In a fixed order: by scenario, index and seed.
-    """
-    return store.rows(
-        "SELECT e.*, s.document_json FROM v_episodes e JOIN scenarios s USING (scenario_hash) WHERE e.run_id = ? "
+def completed_episodes(store: Store, run_id: str) -> list[tuple[Unit, StoredEpisode]]:
+    """The completed episodes of a run that have turns, without scores and leaks, by scenario, index and seed."""
+    # Two queries for the whole run: each query opens the database, and a rater's page must not wait for hundreds.
+    rows = store.rows(
+        "SELECT e.episode_id, e.run_id, e.mode, e.model, e.see, e.seed, e.status, e.stop_reason, e.error, "
+        "e.scenario_hash, e.episode_index, e.variant, s.document_json "
+        "FROM v_episodes e JOIN scenarios s USING (scenario_hash) WHERE e.run_id = ? "
         "AND e.status = 'completed' AND e.turns > 0 ORDER BY e.scenario_hash, e.episode_index, e.seed, e.episode_id",
         [run_id],
     )
+    turns = turns_by_episode(store, run_id)
+    read = {text: Scenario.model_validate_json(text) for text in {row["document_json"] for row in rows}}
+    found = []
+    for row in rows:
+        unit = (row.pop("scenario_hash"), row.pop("episode_index"), row["seed"], row.pop("variant"))
+        scenario, own = read[row.pop("document_json")], turns.get(row["episode_id"], [])
+        row["see"] = row["see"] or ""
+        found.append((unit, StoredEpisode(**row, scenario=scenario, turns=own, scores=[], mentions=[], leaks=[])))
+    return found
 
 
-def turns_by_episode(store: Store, run_id: str) -> dict[str, list[Row]]:
+def turns_by_episode(store: Store, run_id: str) -> dict[str, list[dict[str, Any]]]:
     """The turns of every episode of a run by episode_id: words, and the columns TURN of `episodes`."""
-    turns: dict[str, list[Row]] = defaultdict(list)
+    turns: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in store.rows(
         f"SELECT episode_id, {TURN}, words FROM v_turns WHERE run_id = ? ORDER BY episode_id, turn",
         [run_id],
@@ -61,13 +71,42 @@ def turns_by_episode(store: Store, run_id: str) -> dict[str, list[Row]]:
 # ---- answers -------------------------------------------------------------------------------------------------------
 
 
-def answers_of_runs(store: Store, runs: Sequence[str]) -> list[Row]:
-    """All answers about conversations of some runs by task, item and rater: the columns of v_annotations, the scenario
-    of side 1, and run, model and see of both sides (run_1, run_2, ...).
-    """
-    return store.rows(
-        "SELECT a.*, e.scenario_hash AS scenario, "
-        "e.run_id AS run_1, e.model AS model_1, o.run_id AS run_2, o.model AS model_2 "
+@dataclass(frozen=True, kw_only=True)
+class Answer(AnswerRow):
+    """An answer, and the episodes that its rater saw as 1 and 2; None where there is none, or its run was deleted."""
+
+    scenario: str | None
+    """Hash of the scenario."""
+    side_1: dict[str, str] | None
+    side_2: dict[str, str] | None
+    """The conditions of the conversations that the rater saw; attention items have none."""
+
+    @cached_property
+    def value(self) -> Any:
+        """The answer itself."""
+        return json.loads(self.value_json)
+
+    @cached_property
+    def shown(self) -> dict[str, str]:
+        """What its item displayed."""
+        shown: dict[str, str] = json.loads(self.shown_json)
+        return shown
+
+    @cached_property
+    def sides(self) -> tuple[Condition, ...]:
+        """The conditions that are known."""
+        return tuple(Condition(**side) for side in (self.side_1, self.side_2) if side is not None)
+
+
+def answers_of_runs(store: Store, runs: Sequence[str]) -> list[Answer]:
+    """All answers about conversations of some runs by task, item and rater."""
+    return store.select(
+        Answer,
+        "SELECT a.* EXCLUDE (mode_1, mode_2, see_1, see_2, chosen_mode), e.scenario_hash AS scenario, "
+        "CASE WHEN a.mode_1 IS NOT NULL THEN {'run_id': e.run_id, 'mode': e.mode, 'model': e.model, "
+        "'see': coalesce(e.see, '')} END AS side_1, "
+        "CASE WHEN a.mode_2 IS NOT NULL THEN {'run_id': o.run_id, 'mode': o.mode, 'model': o.model, "
+        "'see': coalesce(o.see, '')} END AS side_2 "
         "FROM v_annotations a LEFT JOIN episodes e ON e.episode_id = a.shown_json ->> '$.\"1\"' "
         "LEFT JOIN episodes o ON o.episode_id = a.shown_json ->> '$.\"2\"' "
         "WHERE list_has_any([a.run_id, e.run_id, o.run_id], ?) ORDER BY a.task, a.item_id, a.rater",
@@ -134,26 +173,47 @@ def remove_latest_answer(
 # ---- what answers are compared with --------------------------------------------------------------------------------
 
 
-def judge_scores(store: Store, runs: Sequence[str]) -> list[Row]:
-    """The newest scores by judges of naturalness and of dimensions: evaluator, episode_id, agent, name, value.
+Scores = dict[str, dict[tuple[str, str | None, str], float]]
+"""Evaluator -> (episode id, agent, name) -> value."""
 
-    In a fixed order; scores without a value are left out.
-    """
-    return store.rows(
+
+def judge_scores(store: Store, runs: Sequence[str]) -> Scores:
+    """The newest scores by judges of naturalness and of dimensions that have a value, in a fixed order."""
+    found: Scores = defaultdict(dict)
+    for row in store.rows(
         "SELECT evaluator, episode_id, agent, name, value FROM v_scores WHERE run_id IN (SELECT unnest(?)) AND "
         "newest AND value IS NOT NULL AND (starts_with(evaluator, 'naturalness.') OR starts_with(evaluator, 'judge.')) "
         "ORDER BY ALL",
         [list(runs)],
-    )
+    ):
+        found[row["evaluator"]][row["episode_id"], row["agent"], row["name"]] = row["value"]
+    return dict(found)
 
 
-def leak_verdicts(store: Store, runs: Sequence[str]) -> list[Row]:
-    """What judges of leaks found about each fact that they were asked about, by the newest version of each judge.
+@dataclass(frozen=True)
+class LeakVerdict:
+    """What a judge of leaks found about a fact."""
 
-    Columns: judge, run_id, mode, model, see, episode_id, fact_id, label (None if it is missing), turn (None if the fact
-    is not disclosed or the turn is not known), questions, missing (questions without a reply that could be read).
-    """
-    return store.rows(
+    judge: str
+    run_id: str
+    mode: str
+    model: str
+    see: str | None
+    episode_id: str
+    fact_id: str
+    label: str | None
+    """None if it is missing."""
+    turn: int | None
+    """None if the fact is not disclosed, or the turn is not known."""
+    questions: int
+    missing: int
+    """Questions without a reply that could be read."""
+
+
+def leak_verdicts(store: Store, runs: Sequence[str]) -> list[LeakVerdict]:
+    """The verdicts of the newest version of each judge of leaks on each fact that it was asked about."""
+    return store.select(
+        LeakVerdict,
         "SELECT q.judge, q.run_id, q.mode, q.model, q.see, q.episode_id, q.fact_id, c.label, "
         "TRY_CAST(c.turns_json ->> '$[0]' AS INTEGER) AS turn, q.questions, q.missing "
         "FROM (SELECT judge, evaluator, version, run_id, mode, model, see, episode_id, owner, "
@@ -165,20 +225,32 @@ def leak_verdicts(store: Store, runs: Sequence[str]) -> list[Row]:
     )
 
 
-def leak_checks(store: Store, runs: Sequence[str]) -> list[Row]:
-    """How often the checks of judges of leaks fit their verdicts: judge, checks, contradictions."""
-    return store.rows(
+def leak_checks(store: Store, runs: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Judge of leaks -> the number of checks of its verdicts, and of those that contradict them."""
+    rows = store.rows(
         "SELECT substr(evaluator, 12) AS judge, coalesce(sum(value) FILTER (name = 'checks'), 0)::BIGINT AS checks, "
         "coalesce(sum(value) FILTER (name = 'contradictions'), 0)::BIGINT AS contradictions FROM v_scores "
         "WHERE run_id IN (SELECT unnest(?)) AND newest AND starts_with(evaluator, 'leak_judge.') GROUP BY 1",
         [list(runs)],
     )
+    return {row["judge"]: (row["checks"], row["contradictions"]) for row in rows}
 
 
-def first_disclosures(store: Store, run_id: str) -> list[Row]:
-    """The first disclosure of each fact in a run by the leakage detector: episode_id, fact_id, turn, owner, speaker."""
+@dataclass(frozen=True)
+class Disclosure:
+    """The first disclosure of a fact, as the leakage detector finds it."""
+
+    episode_id: str
+    fact_id: str
+    turn: int
+    owner: str
+    speaker: str
+
+
+def first_disclosures(store: Store, run_id: str) -> list[Disclosure]:
+    """The first disclosure of each fact in a run by the leakage detector."""
     query = "SELECT episode_id, fact_id, turn, owner, speaker FROM v_leaks WHERE run_id = ? ORDER BY ALL"
-    return store.rows(query, [run_id])
+    return store.select(Disclosure, query, [run_id])
 
 
 def episodes_with_leak_scores(store: Store, run_id: str) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from localsim.store.database import Store
@@ -57,13 +58,28 @@ def answers_by_condition(store: Store, run_id: str) -> list[Row]:
     )
 
 
-def rubric_ratings(store: Store, run_id: str) -> list[Row]:
-    """The ratings by rubrics of those who finished, each beside the scores of judges.
+@dataclass(frozen=True)
+class Rating:
+    """The rating of a participant, beside the score of one judge."""
 
-    Columns: rubric, dimension, episode_id, agent (None for a rubric about talks), participant, rating (None if the
-    participant could not tell), judge (None where none was asked the same), score (None if it could not be read).
-    """
-    return store.rows(
+    rubric: str
+    dimension: str
+    episode_id: str
+    agent: str | None
+    """None for a rubric about talks."""
+    participant: str
+    rating: float | None
+    """None if the participant could not tell."""
+    judge: str | None
+    """None if no judge was asked the same."""
+    score: float | None
+    """None if the reply could not be read."""
+
+
+def rubric_ratings(store: Store, run_id: str) -> list[Rating]:
+    """The ratings by rubrics of those who finished, each beside the scores of judges."""
+    return store.select(
+        Rating,
         "SELECT rubric, dimension, episode_id, agent, participant, rating, judge, score FROM v_rubric_ratings "
         "WHERE run_id = ? AND status = 'finished' ORDER BY ALL",
         [run_id],

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from localsim.store.database import Store
 
-Row = dict[str, Any]
 
-
-def weighed(store: Store, run_id: str) -> list[Row]:
-    """The answers of a run whose options were weighed: episode_id, turn, options (JSON, as the engine kept them)."""
-    return store.rows(
-        "SELECT t.episode_id, t.turn, (g.details_json -> '$.options')::VARCHAR AS options "
-        "FROM turns t JOIN generations g USING (episode_id, generation) JOIN episodes e USING (episode_id) "
-        "WHERE e.run_id = ? AND (g.details_json -> '$.options') IS NOT NULL ORDER BY ALL",
-        [run_id],
+def weighed(store: Store, run_id: str | None = None, episode_id: str | None = None) -> dict[tuple[str, int], str]:
+    """Episode id and turn -> options, as JSON that the engine kept, for the answers of a run or an episode whose
+    options were weighed.
+    """
+    rows = store.rows(
+        "SELECT t.episode_id, t.turn, (g.details_json -> '$.options')::VARCHAR AS options FROM turns t "
+        "JOIN generations g USING (episode_id, generation) JOIN episodes e USING (episode_id) "
+        "WHERE (e.run_id = $run OR t.episode_id = $episode) AND (g.details_json -> '$.options') IS NOT NULL",
+        {"run": run_id, "episode": episode_id},
     )
-
-
-def weighed_in(store: Store, episode_id: str) -> list[Row]:
-    """The answers of an episode whose options were weighed: turn, options."""
-    return store.rows(
-        "SELECT t.turn, (g.details_json -> '$.options')::VARCHAR AS options "
-        "FROM turns t JOIN generations g USING (episode_id, generation) "
-        "WHERE t.episode_id = ? AND (g.details_json -> '$.options') IS NOT NULL ORDER BY t.turn",
-        [episode_id],
-    )
+    return {(row["episode_id"], row["turn"]): row["options"] for row in rows}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -15,23 +16,33 @@ from typing import Any
 from localsim.errors import InvalidInput, suggest
 from localsim.store.queries import PEOPLE
 
-Row = dict[str, Any]
-Rows = Callable[[str, Sequence[Any]], list[Row]]
+Rows = Callable[[str, Sequence[Any]], list[dict[str, Any]]]
 """Runs one of our own queries, as `Store.rows` does."""
 
 _LAST = re.compile(r"@last(?:-(\d+))?")
 _RUNS = (
     f"SELECT r.run_id AS id, r.name, {PEOPLE} AS people, "
-    "count(e.episode_id) FILTER (e.status = 'completed') AS completed "
+    "count(e.episode_id) FILTER (e.status = 'completed') > 0 AS completed "
     "FROM runs r LEFT JOIN episodes e ON e.run_id = r.run_id "
     "GROUP BY r.run_id, r.name, r.repro, r.models_json, r.started_utc ORDER BY r.started_utc DESC, r.run_id DESC"
 )
 _EPISODES = (
-    "SELECT e.episode_id AS id, e.status = 'completed' AS completed, e.scenario_id "
+    "SELECT e.episode_id AS id, e.scenario_id AS name, false AS people, e.status = 'completed' AS completed "
     "FROM v_episodes e JOIN runs r ON r.run_id = e.run_id "
     "ORDER BY r.started_utc DESC, e.episode_index DESC, e.scenario_id DESC, e.mode DESC, e.episode_id"
 )
 _LIST = {"run": "localsim runs lists all runs", "episode": "localsim show without an id lists episodes"}
+
+
+@dataclass(frozen=True)
+class _Known:
+    """A run or an episode."""
+
+    id: str
+    name: str | None
+    """Of an episode, that of its scenario."""
+    people: bool
+    completed: bool
 
 
 def is_last(reference: str) -> bool:
@@ -44,44 +55,44 @@ def run_of(rows: Rows, path: Path, reference: str, *, to_resume: bool = False) -
 
     `to_resume` lets `@last` count every run of models, also one without a completed episode.
     """
-    known = _known(rows(_RUNS, ()), "run", path)
+    known = _known(rows, "run", path)
     if is_last(reference):
-        counted = [row["id"] for row in known if (not row["people"] if to_resume else row["completed"])]
-        return _last(reference, counted, "run", newest=known[0]["id"])
-    if any(row["id"] == reference for row in known):
+        counted = [each.id for each in known if (not each.people if to_resume else each.completed)]
+        return _last(reference, counted, "run", newest=known[0].id)
+    if any(each.id == reference for each in known):
         return reference
     for same in (str, str.casefold):
-        named = [row["id"] for row in known if row["name"] and same(row["name"]) == same(reference)]
+        named = [each.id for each in known if each.name and same(each.name) == same(reference)]
         if len(named) == 1:
-            return str(named[0])
+            return named[0]
         if named:
             raise InvalidInput(
                 f"{len(named)} runs have the name {reference!r}", hint=f"their ids: {', '.join(named)} (newest first)"
             )
-    return _by_start(reference, [row["id"] for row in known], "run", [row["name"] for row in known if row["name"]])
+    return _by_start(reference, [each.id for each in known], "run", [each.name for each in known if each.name])
 
 
 def episode_of(rows: Rows, path: Path, reference: str) -> str:
     """Return the id of the episode that a reference names. Raises InvalidInput."""
-    known = _known(rows(_EPISODES, ()), "episode", path)
+    known = _known(rows, "episode", path)
     if is_last(reference):
-        return _last(reference, [row["id"] for row in known if row["completed"]], "episode", newest=known[0]["id"])
+        return _last(reference, [each.id for each in known if each.completed], "episode", newest=known[0].id)
     try:
-        return _by_start(reference, [row["id"] for row in known], "episode", ())
+        return _by_start(reference, [each.id for each in known], "episode", ())
     except InvalidInput as error:
-        if hint := _meant(rows, reference):
+        if hint := _meant(known, _read(rows, _RUNS), reference):
             raise InvalidInput(str(error), hint=hint) from None
         raise
 
 
-def _meant(rows: Rows, reference: str) -> str:
+def _meant(episodes: Sequence[_Known], runs: Sequence[_Known], reference: str) -> str:
     """Return a hint for the name of a run or a scenario, or nearly one, where the id of an episode is needed."""
-    if any(row["id"].startswith(reference) for row in rows(_EPISODES, ())):
+    if any(each.id.startswith(reference) for each in episodes):
         return ""
-    names = {row["name"] or row["id"]: row["id"] for row in rows(_RUNS, ())}
+    names = {each.name or each.id: each.id for each in runs}
     if named := near(reference, names):
         return f"for run {named}: localsim show --typical {named}; @last is the newest episode"
-    newest = {row["scenario_id"]: row["id"] for row in reversed(rows(_EPISODES, ())) if row["completed"]}
+    newest = {each.name or "": each.id for each in reversed(episodes) if each.completed}
     if named := near(reference, newest):
         return f"for the newest episode of {named}: localsim show {newest[named]}; @last is the newest of all"
     return f"@last is the newest episode; {_LIST['episode']}"
@@ -94,7 +105,12 @@ def near(word: str, names: Iterable[str]) -> str:
     return min(inside) if inside else next(iter(get_close_matches(word, known, n=1, cutoff=0.5)), "")
 
 
-def _known(found: list[Row], what: str, path: Path) -> list[Row]:
+def _read(rows: Rows, query: str) -> list[_Known]:
+    return [_Known(**row) for row in rows(query, ())]
+
+
+def _known(rows: Rows, what: str, path: Path) -> list[_Known]:
+    found = _read(rows, _RUNS if what == "run" else _EPISODES)
     if not found:
         raise InvalidInput(f"no {what} in the database yet", where=str(path), hint="localsim run makes one")
     return found
@@ -104,7 +120,7 @@ def _last(reference: str, ids: Sequence[str], what: str, *, newest: str) -> str:
     matched = _LAST.fullmatch(reference)
     place = int((matched and matched[1]) or 0)
     if place < len(ids):
-        return str(ids[place])
+        return ids[place]
     counted = "runs with a completed episode" if what == "run" else "completed episodes"
     if not ids:
         hint = f"the newest {what} is {newest}: localsim {'runs show' if what == 'run' else 'show'} {newest}"

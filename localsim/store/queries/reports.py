@@ -4,18 +4,39 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from localsim.conversation.scenario import AnswerKey, LoadedScenario, Scenario
+from localsim.store.conditions import Condition, Conditioned, condition_of
 from localsim.store.database import Store
 from localsim.store.episodes import contents_of
 
-Row = dict[str, Any]
+
+@dataclass(frozen=True)
+class Episode(Conditioned):
+    """An episode, of whatever status."""
+
+    episode_id: str
+    family: str
+    scenario_id: str
+    scenario_hash: str
+    status: str
+    episode_index: int
+    seed: int
+    variant: int
+    turns: int | None
 
 
-def episodes(store: Store, run_id: str) -> list[Row]:
-    """All columns of `v_episodes`, by scenario and index."""
-    return store.rows("SELECT * FROM v_episodes WHERE run_id = ? ORDER BY scenario_id, episode_index", [run_id])
+def episodes(store: Store, run_id: str) -> list[Episode]:
+    """The episodes, by scenario and index."""
+    return store.select(
+        Episode,
+        "SELECT run_id, mode, model, see, episode_id, coalesce(family, 'everyday') AS family, scenario_id, "
+        "scenario_hash, status, episode_index, seed, variant, turns FROM v_episodes WHERE run_id = ? "
+        "ORDER BY scenario_id, episode_index",
+        [run_id],
+    )
 
 
 def variants(store: Store, run_id: str) -> list[int]:
@@ -24,10 +45,29 @@ def variants(store: Store, run_id: str) -> list[int]:
     return [row["variant"] for row in store.rows(query, [run_id])]
 
 
-def scores(store: Store, run_id: str) -> list[Row]:
-    """The scores by the newest version of each evaluator: episode_id, family, evaluator, name, agent, value."""
-    return store.rows(
-        "SELECT episode_id, family, evaluator, name, agent, value FROM v_scores WHERE run_id = ? AND newest", [run_id]
+@dataclass(frozen=True)
+class Score:
+    """A score by the newest version of its evaluator."""
+
+    episode_id: str
+    family: str
+    evaluator: str
+    name: str
+    agent: str | None
+    """None for the whole episode."""
+    value: float | None
+    """None if the evaluator failed."""
+    side: str = ""
+    """The side of the agent (`reports.measures.sided`)."""
+
+
+def scores(store: Store, run_id: str) -> list[Score]:
+    """The newest scores, without the sides of their agents."""
+    return store.select(
+        Score,
+        "SELECT episode_id, coalesce(family, 'everyday') AS family, evaluator, name, agent, value FROM v_scores "
+        "WHERE run_id = ? AND newest ORDER BY episode_id, name, agent",
+        [run_id],
     )
 
 
@@ -39,39 +79,70 @@ def success(store: Store, run_id: str) -> dict[str, float | None]:
     return {row["episode_id"]: row["value"] for row in rows}
 
 
-def plays(store: Store, run_id: str) -> list[Row]:
-    """If each talk plays: episode_id, run_id, family, scenario_id, mode, model, see, value, label (its worst fault),
-    reason, turns; by scenario, mode and index. Talks on which the evaluator failed are left out.
-    """
-    rows = store.rows(
-        "SELECT c.episode_id, c.run_id, c.family, c.scenario_id, c.mode, c.model, c.see, c.value, c.label, c.reason, "
-        "c.turns_json FROM v_scores c JOIN episodes e USING (episode_id) WHERE c.run_id = ? AND c.newest "
+@dataclass(frozen=True)
+class Talk(Conditioned):
+    """A talk with its score."""
+
+    episode_id: str
+    family: str
+    scenario_id: str
+    plays: bool
+    fault: str
+    """Its worst fault in words, such as "repeats itself"; empty if it plays."""
+    reason: str
+    turns: Sequence[int]
+    """Indices of the turns that show the fault."""
+
+
+def plays(store: Store, run_id: str) -> list[Talk]:
+    """The scored talks of a run, by scenario, mode and index. Talks on which the evaluator failed are left out."""
+    return store.select(
+        Talk,
+        "SELECT c.run_id, c.mode, c.model, c.see, c.episode_id, coalesce(c.family, 'everyday') AS family, "
+        "c.scenario_id, c.value >= 1 AS plays, coalesce(c.label, '') AS fault, c.reason, "
+        "c.turns_json::JSON::INTEGER[] AS turns "
+        "FROM v_scores c JOIN episodes e USING (episode_id) WHERE c.run_id = ? AND c.newest "
         "AND c.name = 'plays' AND c.value IS NOT NULL ORDER BY c.scenario_id, c.mode, c.see, e.episode_index, "
         "c.episode_id",
         [run_id],
     )
-    return [{**row, "turns": json.loads(row["turns_json"])} for row in rows]
 
 
-def words(store: Store, episodes: Sequence[str]) -> dict[str, list[Row]]:
-    """Episode id -> its turns in order: turn, speaker, text."""
-    found: dict[str, list[Row]] = {}
-    for row in store.rows(
-        "SELECT episode_id, turn, speaker, text FROM turns WHERE episode_id IN (SELECT unnest(?)) ORDER BY ALL",
-        [list(episodes)],
-    ):
-        found.setdefault(row["episode_id"], []).append(row)
-    return found
+class Said(NamedTuple):
+    """What was said in a turn."""
+
+    turn: int
+    speaker: str
+    text: str
 
 
-def counts(store: Store, run_id: str) -> list[Row]:
-    """Episodes with their replies and malformed (of replies), turns, truncated and repaired (of turns), ruled
-    and stale.
+def words(store: Store, episode_id: str) -> list[Said]:
+    """The turns of an episode, in order."""
+    query = "SELECT turn, speaker, text FROM turns WHERE episode_id = ? ORDER BY turn"
+    return store.select(Said, query, [episode_id])
 
-    `ruled` is 1 for a completed episode that could have ended as `stale`, in which `stale` is 1 if it did: the first
-    edition of the rules, and conversations of people, know no such end.
+
+@dataclass(frozen=True)
+class Counts:
+    """What an episode has, in numbers; None without replies or turns."""
+
+    episode_id: str
+    replies: int | None
+    malformed: int | None
+    turns: int | None
+    truncated: int | None
+    repaired: int | None
+    ruled: int
+    """1 for a completed episode that could have ended as `stale`; the first edition of the rules, and conversations of
+    people, know no such end.
     """
-    return store.rows(
+    stale: int
+
+
+def counts(store: Store, run_id: str) -> list[Counts]:
+    """The counts of each episode."""
+    return store.select(
+        Counts,
         "SELECT e.episode_id, g.replies, g.malformed, t.turns, t.truncated, t.repaired, "
         "(e.status = 'completed' AND (r.plan_json ->> '$.edition') IS NOT NULL)::INTEGER AS ruled, "
         "coalesce(e.stop_reason = 'stale', false)::INTEGER AS stale "
@@ -96,9 +167,18 @@ def answers(store: Store, run_id: str) -> dict[str, str]:
     return {row["episode_id"]: row["answer_json"] for row in rows}
 
 
-def tokens(store: Store, run_id: str) -> Row:
+@dataclass(frozen=True)
+class Tokens:
+    """The tokens of a run."""
+
+    generated: int
+    evaluated: int
+
+
+def tokens(store: Store, run_id: str) -> Tokens:
     """Tokens generated and evaluated."""
-    return store.rows(
+    return store.select(
+        Tokens,
         "SELECT coalesce(sum(generated_tokens), 0)::BIGINT AS generated, "
         "coalesce(sum(evaluated_tokens), 0)::BIGINT AS evaluated FROM v_generations WHERE run_id = ?",
         [run_id],
@@ -151,9 +231,36 @@ def with_secrets(store: Store, run_id: str) -> set[str]:
     return {row["scenario_hash"] for row in rows}
 
 
-def leaks(store: Store, run_id: str) -> list[Row]:
+@dataclass(frozen=True)
+class Leak:
+    """The first disclosure of a private fact."""
+
+    episode_id: str
+    family: str
+    scenario_id: str
+    mode: str
+    see: str | None
+    model: str
+    fact_id: str
+    fact: str
+    owner: str
+    speaker: str
+    turn: int
+    position: float
+    """From 0, the start of the conversation, to 1, its end."""
+    kind: str
+    early: bool
+    probability: float
+    similarity: float | None
+    evidence: str
+    text: str
+    """What was said in the turn."""
+
+
+def leaks(store: Store, run_id: str) -> list[Leak]:
     """The first disclosure of each private fact, with the text of its turn."""
-    return store.rows(
+    return store.select(
+        Leak,
         "SELECT l.episode_id, coalesce(l.family, 'everyday') AS family, l.scenario_id, l.mode, l.see, l.model, "
         "l.fact_id, l.fact, l.owner, l.speaker, l.turn, l.position, l.kind, l.early, l.probability, l.similarity, "
         "l.evidence, t.text FROM v_leaks l JOIN turns t ON t.episode_id = l.episode_id AND t.turn = l.turn "
@@ -162,11 +269,22 @@ def leaks(store: Store, run_id: str) -> list[Row]:
     )
 
 
-def searches(store: Store, run_id: str) -> list[Row]:
-    """The searches for leaks whose findings count: version, weights, text (of their file; NULL if it is not stored),
-    family, episodes; those of most episodes first.
-    """
-    rows = store.rows(
+@dataclass(frozen=True)
+class Search:
+    """The episodes of a family that were searched for leaks with one set of thresholds."""
+
+    version: str
+    weights: str
+    text: str | None
+    """The file of thresholds; None if it is not stored."""
+    family: str
+    episodes: int
+
+
+def searches(store: Store, run_id: str) -> list[Search]:
+    """The searches for leaks whose findings count; those of most episodes first."""
+    found = store.select(
+        Search,
         "SELECT s.version, coalesce(q.weights, 'built-in') AS weights, q.weights_hash AS text, "
         "coalesce(s.family, 'everyday') AS family, count(*) AS episodes "
         "FROM (SELECT DISTINCT episode_id, version, family FROM v_scores "
@@ -175,47 +293,53 @@ def searches(store: Store, run_id: str) -> list[Row]:
         "ORDER BY episodes DESC, s.version, family",
         [run_id],
     )
-    texts = contents_of(store, list({row["text"] for row in rows if row["text"]}))
-    return [{**row, "text": texts.get(row["text"])} for row in rows]
+    texts = contents_of(store, list({each.text for each in found if each.text}))
+    return [replace(each, text=texts.get(each.text or "")) for each in found]
 
 
-def private_facts(store: Store, run_id: str) -> list[Row]:
-    """The number of private facts that were searched for leaks: run_id, family, mode, model, see, n."""
-    return store.rows(
+def private_facts(store: Store, run_id: str) -> dict[tuple[str, Condition], int]:
+    """Family and condition -> number of private facts that were searched for leaks, if there are any."""
+    rows = store.rows(
         "SELECT run_id, coalesce(family, 'everyday') AS family, mode, model, see, sum(value)::INTEGER AS n "
         "FROM v_scores WHERE run_id = ? "
         "AND newest AND evaluator = 'leakage' AND name = 'private_facts' GROUP BY ALL",
         [run_id],
     )
+    return {(row["family"], condition_of(row)): row["n"] for row in rows if row["n"]}
 
 
-def own_disclosures(store: Store, run_id: str) -> list[Row]:
-    """The disclosures of facts by their owners: run_id, family, mode, model, see, position."""
-    return store.rows(
+def own_disclosures(store: Store, run_id: str) -> dict[tuple[str, Condition], list[float]]:
+    """Family and condition -> positions of the disclosures of facts by their owners."""
+    rows = store.rows(
         "SELECT run_id, coalesce(family, 'everyday') AS family, mode, model, see, position FROM v_leaks "
         "WHERE run_id = ? AND kind = 'self'",
         [run_id],
     )
+    found: dict[tuple[str, Condition], list[float]] = {}
+    for row in rows:
+        found.setdefault((row["family"], condition_of(row)), []).append(row["position"])
+    return found
 
 
-def paired_scores(store: Store, run_id: str) -> list[Row]:
-    """Return the newest scores with a value: all columns of `v_scores`, scenario_hash, episode_index, seed, variant."""
-    return store.rows(
-        "SELECT c.*, e.scenario_hash, e.episode_index, e.seed, e.variant "
-        "FROM v_scores c JOIN v_episodes e USING (episode_id) "
-        "WHERE c.newest AND c.value IS NOT NULL AND c.run_id = ? ORDER BY c.episode_id",
-        [run_id],
-    )
+@dataclass(frozen=True)
+class Goals(Conditioned):
+    """What a judge said of the goals of one episode: means over its agents."""
+
+    evaluator: str
+    family: str
+    scenario_id: str
+    episode_id: str
+    goal: float | None
+    spread: float | None
+    success: float | None
 
 
-def judge_goals(store: Store, run_id: str) -> list[Row]:
-    """For each judge and episode: evaluator, family, scenario_id, run_id, mode, model, see, episode_id, goal, overall,
-    spread, success.
-    """
-    return store.rows(
+def judge_goals(store: Store, run_id: str) -> list[Goals]:
+    """The goals of each judge and episode."""
+    return store.select(
+        Goals,
         "SELECT j.evaluator, coalesce(j.family, 'everyday') AS family, j.scenario_id, j.run_id, j.mode, j.model, "
         "j.see, j.episode_id, avg(j.value) FILTER (j.name = 'goal') AS goal, "
-        "avg(j.value) FILTER (j.name = 'overall') AS overall, "
         "avg(j.value) FILTER (suffix(j.name, '_spread')) AS spread, any_value(o.value) AS success "
         "FROM v_scores j LEFT JOIN (SELECT episode_id, value FROM v_scores WHERE run_id = $run "
         "AND name = 'success' AND newest) o ON o.episode_id = j.episode_id "
@@ -226,11 +350,25 @@ def judge_goals(store: Store, run_id: str) -> list[Row]:
     )
 
 
-def rubric_scores(store: Store, run_id: str) -> list[Row]:
-    """The newest scores of judges by rubrics, missing ones too: evaluator, name, agent, value, family, scenario_id,
-    run_id, mode, model, see, episode_id, success.
-    """
-    return store.rows(
+@dataclass(frozen=True)
+class RubricScore(Conditioned):
+    """A score of a judge by one dimension of a rubric."""
+
+    evaluator: str
+    name: str
+    agent: str
+    value: float | None
+    """None if the reply could not be read."""
+    family: str
+    scenario_id: str
+    episode_id: str
+    success: float | None
+
+
+def rubric_scores(store: Store, run_id: str) -> list[RubricScore]:
+    """The newest scores of judges by rubrics, missing ones too."""
+    return store.select(
+        RubricScore,
         "SELECT j.evaluator, j.name, j.agent, j.value, coalesce(j.family, 'everyday') AS family, j.scenario_id, "
         "j.run_id, j.mode, j.model, j.see, j.episode_id, o.value AS success FROM v_scores j LEFT JOIN "
         "(SELECT episode_id, value FROM v_scores WHERE run_id = $run AND name = 'success' AND newest) o "
@@ -241,24 +379,39 @@ def rubric_scores(store: Store, run_id: str) -> list[Row]:
     )
 
 
-def rubric_replies(store: Store, run_id: str) -> list[Row]:
-    """Replies to the newest version of each rubric: evaluator, name, replies, unread (replies that cannot be read)."""
-    return store.rows(
+def rubric_replies(store: Store, run_id: str) -> dict[tuple[str, str], tuple[int, int]]:
+    """Evaluator and dimension -> replies to the newest version of its rubric, and how many cannot be read."""
+    rows = store.rows(
         "SELECT evaluator, name, count(*) AS replies, count(malformed) AS unread FROM (SELECT evaluator, name, "
         "malformed FROM v_judgements WHERE run_id = ? AND (starts_with(evaluator, 'judge.') OR "
         "starts_with(evaluator, 'rubric.')) "
-        "QUALIFY version::INTEGER = max(version::INTEGER) OVER (PARTITION BY evaluator)) GROUP BY ALL ORDER BY ALL",
+        "QUALIFY version::INTEGER = max(version::INTEGER) OVER (PARTITION BY evaluator)) GROUP BY ALL",
         [run_id],
     )
+    return {(row["evaluator"], row["name"]): (row["replies"], row["unread"]) for row in rows}
 
 
-def choices(store: Store, runs: Sequence[str]) -> list[Row]:
-    """The choices of naturalness judges in pairs with an episode of these runs.
+@dataclass(frozen=True)
+class Choice(Conditioned):
+    """A choice of a judge of naturalness between two episodes; `other_...` are of the one that the score names."""
 
-    Columns: evaluator, episode_id, scenario_id, run_id, mode, model, see, name (of the score), value; and other_id,
-    other_run, other_mode, other_model, other_see of the other episode, if the score names it.
-    """
-    return store.rows(
+    evaluator: str
+    episode_id: str
+    scenario_id: str
+    name: str
+    """Of the score."""
+    value: float
+    other_id: str | None
+    other_run: str | None
+    other_mode: str | None
+    other_model: str | None
+    other_see: str | None
+
+
+def choices(store: Store, runs: Sequence[str]) -> list[Choice]:
+    """The choices of naturalness judges in pairs with an episode of these runs."""
+    return store.select(
+        Choice,
         "SELECT c.evaluator, c.episode_id, c.scenario_id, c.run_id, c.mode, c.model, c.see, c.name, c.value, "
         "o.episode_id AS other_id, o.run_id AS other_run, o.mode AS other_mode, o.model AS other_model, "
         "o.see AS other_see FROM v_scores c LEFT JOIN episodes o ON c.name = 'natural_against_' || o.episode_id "
@@ -268,11 +421,21 @@ def choices(store: Store, runs: Sequence[str]) -> list[Row]:
     )
 
 
-def candidates(store: Store, run_id: str) -> list[Row]:
-    """The choices of judges among several episodes of a run, and the places that they named: evaluator, episode_id,
-    scenario_id, run_id, mode, model, see, name, value.
-    """
-    return store.rows(
+@dataclass(frozen=True)
+class Chosen(Conditioned):
+    """How a judge chose among several episodes: if it chose this one, or how often it named a place."""
+
+    evaluator: str
+    episode_id: str
+    scenario_id: str
+    name: str
+    value: float
+
+
+def candidates(store: Store, run_id: str) -> list[Chosen]:
+    """The choices of judges among several episodes of a run, and the places that they named."""
+    return store.select(
+        Chosen,
         "SELECT evaluator, episode_id, scenario_id, run_id, mode, model, see, name, value FROM v_scores "
         "WHERE run_id = ? AND newest AND starts_with(evaluator, 'choose.') AND value IS NOT NULL "
         "AND name <> 'evaluator_error' ORDER BY ALL",
@@ -280,9 +443,21 @@ def candidates(store: Store, run_id: str) -> list[Row]:
     )
 
 
-def conditions_with_scenarios(store: Store, run_id: str) -> list[Row]:
-    """The conditions of each family in the run: family, mode, see, and hashes of the scenarios, in order."""
-    return store.rows(
+@dataclass(frozen=True)
+class Scenarios:
+    """The scenarios of a family in one condition."""
+
+    family: str
+    mode: str
+    see: str
+    hashes: list[str]
+    """In order."""
+
+
+def conditions_with_scenarios(store: Store, run_id: str) -> list[Scenarios]:
+    """The scenarios of each family and condition."""
+    return store.select(
+        Scenarios,
         "SELECT family, mode, see, list(DISTINCT scenario_hash ORDER BY scenario_hash) AS hashes "
         "FROM v_episodes WHERE run_id = ? AND family IS NOT NULL GROUP BY ALL ORDER BY family, mode, see",
         [run_id],

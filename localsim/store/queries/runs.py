@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from localsim.conversation.exchange import Generation
+from localsim.conversation.grants import condition_name
 from localsim.store.database import Store
 from localsim.store.episodes import TURN
 from localsim.store.queries import PEOPLE, SEARCHED, condition_sql
@@ -228,11 +229,43 @@ def spoken_turns(store: Store, run_id: str) -> list[Row]:
     )
 
 
-def prompts_of_run(store: Store, run_id: str) -> list[Row]:
-    """The prompts of a run in order, as hashes of contents, each with facts about its episode."""
-    return store.rows(
+@dataclass(frozen=True)
+class Prompt:
+    """A prompt, with facts about its episode."""
+
+    episode_id: str
+    generation: int
+    turn: int
+    speaker: str
+    parent: int | None
+    """The generation whose prompt it continues."""
+    messages_json: str
+    prefill_hash: str
+    mode: str
+    see: str
+    variant: int
+    scenario_hash: str
+    episode_index: int
+    seed: int
+    """Of the episode."""
+
+    @property
+    def condition(self) -> str:
+        """The mode, and what was granted."""
+        return condition_name(self.mode, self.see)
+
+    @property
+    def hashes(self) -> list[str]:
+        """The contents of its messages, after those of the prompt that it continues."""
+        return [content_hash for _, content_hash in json.loads(self.messages_json)]
+
+
+def prompts_of_run(store: Store, run_id: str) -> list[Prompt]:
+    """The prompts of a run in order."""
+    return store.select(
+        Prompt,
         "SELECT g.episode_id, g.generation, g.turn, g.speaker, g.parent, g.messages_json, g.prefill_hash, e.mode, "
-        "e.see, e.scenario_hash, e.variant, e.episode_index, e.seed AS episode_seed "
+        "coalesce(e.see, '') AS see, e.variant, e.scenario_hash, e.episode_index, e.seed "
         "FROM generations g JOIN episodes e USING (episode_id) WHERE e.run_id = ? "
         "ORDER BY g.episode_id, g.generation",
         [run_id],

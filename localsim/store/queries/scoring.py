@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from localsim.conversation.episode import Subject
 from localsim.conversation.scenario import AnswerKey, Scenario
 from localsim.store.database import Store
 from localsim.store.episodes import TURN, transcript_of
-
-Row = dict[str, Any]
 
 
 def subjects(store: Store, run_id: str, reads: Callable[[str | None], bool] = lambda _: True) -> list[Subject]:
@@ -37,7 +36,7 @@ def subjects(store: Store, run_id: str, reads: Callable[[str | None], bool] = la
         )
     }
     read = [name for name, (scenario, _) in scenarios.items() if reads(scenario.family)]
-    turns: dict[str, list[Row]] = defaultdict(list)
+    turns: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in store.rows(
         f"SELECT episode_id, {TURN} FROM turns t JOIN episodes e USING (episode_id) "
         "WHERE e.run_id = ? AND e.scenario_hash IN (SELECT unnest(?)) ORDER BY episode_id, turn",
@@ -105,14 +104,14 @@ def leak_versions(store: Store, run_id: str) -> dict[str, str]:
     return {row["episode_id"]: row["version"] for row in store.rows(query, [run_id])}
 
 
-def last_search(store: Store, run_id: str) -> Row | None:
-    """The last search of a run for leaks: weights, and the text of their file; None if it was not searched."""
+def last_search(store: Store, run_id: str) -> tuple[str, str] | None:
+    """The weights of a run's last search for leaks, and the text of their file; None if it was not searched."""
     rows = store.rows(
         "SELECT q.weights, c.text FROM searches q JOIN episodes e USING (episode_id) "
         "JOIN contents c ON c.content_hash = q.weights_hash WHERE e.run_id = ? ORDER BY q.searched_utc DESC LIMIT 1",
         [run_id],
     )
-    return rows[0] if rows else None
+    return (rows[0]["weights"], rows[0]["text"]) if rows else None
 
 
 def content(store: Store, content_hash: str) -> str | None:
@@ -121,11 +120,24 @@ def content(store: Store, content_hash: str) -> str | None:
     return str(rows[0]["text"]) if rows else None
 
 
-def leaks_by_condition(store: Store, run_id: str) -> list[Row]:
-    """First disclosures of a run: run_id, mode, model, see, kind, facts (their number), early (those that break the
-    scenario's rule).
-    """
-    return store.rows(
+@dataclass(frozen=True)
+class LeakCount:
+    """The first disclosures of one condition and kind."""
+
+    run_id: str
+    mode: str
+    model: str
+    see: str | None
+    kind: str
+    facts: int
+    early: int
+    """Those that break the scenario's rule."""
+
+
+def leaks_by_condition(store: Store, run_id: str) -> list[LeakCount]:
+    """The first disclosures of a run by condition and kind."""
+    return store.select(
+        LeakCount,
         "SELECT run_id, mode, model, see, kind, count(*) AS facts, "
         "sum(early::INTEGER)::BIGINT AS early FROM v_leaks WHERE run_id = ? GROUP BY ALL ORDER BY ALL",
         [run_id],
