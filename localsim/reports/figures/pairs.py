@@ -66,7 +66,8 @@ class Paired:
         return f"{value:.0%}" if self.measure.kind == "share" else f"{value:.1f}"
 
     def _signed(self, value: float) -> str:
-        return (f"{100 * value:+.0f}" if self.measure.kind == "share" else f"{value:+.1f}").replace("-", "−")
+        text = f"{100 * value:+.0f}" if self.measure.kind == "share" else f"{value:+.1f}"
+        return text[1:] if not float(text) else text.replace("-", "−")
 
 
 def of_runs(store: Store, runs: Sequence[str]) -> list[Paired]:
@@ -119,6 +120,15 @@ def _paired(one: Mapping[Unit, float], other: Mapping[Unit, float]) -> dict[str,
 
 
 # ---- drawing -------------------------------------------------------------------------------------------------------
+
+
+def panels(found: Sequence[Paired], prefix: str = "pair") -> Iterator[tuple[str, list[str]]]:
+    """Yield the title of each family with its pictures, which share an axis; `prefix` starts their ids."""
+    for family in dict.fromkeys(each.family for each in found):
+        own = [each for each in found if each.family == family]
+        top = top_of(own)
+        drawn = [svg(each, f"{prefix}-{family}-{number}", top) for number, each in enumerate(own)]
+        yield title_of(family_of(family)), drawn
 
 
 def top_of(found: Sequence[Paired]) -> float:
