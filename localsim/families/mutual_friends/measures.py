@@ -44,10 +44,10 @@ MEASURES = (
             compared=True, head=True, left_out="nobody is named, or no friend in common is there to find"),
     Measure("unearned_hits", "unearned hits",
             "friends in common named before the conversation singles them out, per conversation; guesses can be lucky",
-            score="unearned_hits", group="information", bounds=(0, None), head=True),
+            score="unearned_hits", group="information", bounds=(0, None)),
     Measure("unearned_chance", "unearned by chance",
             "unearned hits to expect of agents who guess among their own friends, per conversation",
-            score="unearned_chance", group="information", bounds=(0, None), head=True),
+            score="unearned_chance", group="information", bounds=(0, None)),
     Measure("mix_ups", "mix-ups",
             "people named who are only on the other agent’s list, before that agent names them, per conversation; this "
             "is confusion, not an advantage, for they are never in common; agents cannot know such names",

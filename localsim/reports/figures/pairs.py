@@ -23,8 +23,8 @@ from localsim.store.conditions import Condition
 from localsim.store.database import Store
 from localsim.store.queries.runs import run_row
 
-WIDTH, HEIGHT = 300, 236
-_TOP, _BOTTOM = 46.0, 190.0
+WIDTH, HEIGHT = 300, 180
+_TOP, _BOTTOM = 40.0, 154.0
 _SIDES = (96.0, 204.0)
 """Where the two modes stand."""
 _SHAPES = {"agents": "circle", "script": "triangle"}
@@ -158,8 +158,8 @@ def svg(found: Paired, name: str = "pair", top: float | None = None) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" class="pair" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
         f'aria-labelledby="{name}-t {name}-d" font-family="system-ui,sans-serif" font-size="13">',
         f'<title id="{name}-t">{escape(title)}</title><desc id="{name}-d">{escape(told)}</desc>',
-        f'<text x="0" y="14" font-weight="600">{escape(model)}</text>',
-        f'<text x="0" y="32" class="tick">{escape(found.amount)}</text>',
+        f'<text x="0" y="12" font-weight="600">{escape(model)}</text>',
+        f'<text x="0" y="28" class="tick">{escape(found.amount)}</text>',
         *(_axis(y(value), found.said(value).removesuffix(".0")) for value in (least, (least + top) / 2, top)),
         *(_line(y(one), y(two), count) for (one, two), count in Counter(found.lines).items()),
         *(
@@ -201,5 +201,5 @@ def _mark(x: float, mode: str, level: stats.Estimate, y: Callable[[float], float
     return (
         f'<g fill="{colour}">{whisker}{shape}</g>'
         f'<text x="{place}" y="{at + 5:.1f}" text-anchor="{anchor}" font-weight="700">{escape(text)}</text>'
-        f'<text x="{x}" y="212" text-anchor="middle" font-weight="600" style="fill:{colour}">{mode}</text>'
+        f'<text x="{x}" y="175" text-anchor="middle" font-weight="600" style="fill:{colour}">{mode}</text>'
     )
