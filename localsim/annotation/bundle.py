@@ -134,8 +134,9 @@ def _answer(answer: Any, items: Sequence[Item], made_by: MadeBy) -> AnswerRow:
     item: Item = find(items, _text(answer, "item"))
     if "value" not in answer:
         raise InvalidInput("has no value")
-    given = {"seconds": answer.get("seconds"), "created_utc": _time(answer.get("answered_utc")), "made_by": made_by}
-    return answered(item, answer["value"], origin="bundle", **given)
+    seconds, created = answer.get("seconds"), _time(answer.get("answered_utc"))
+    value = answer["value"]
+    return answered(item, value, origin="bundle", seconds=seconds, created_utc=created, made_by=made_by)
 
 
 def _text(data: dict[str, Any], name: str) -> str:

@@ -48,7 +48,8 @@ def weights_of(store: Store, run_id: str) -> Weights:
     """Return the weights that a run asks for. Raises InvalidInput if they do not fit this version of the detector."""
     last = queries.last_search(store, run_id)
     if last is not None:
-        name, text = last[0].rpartition(" ")[0], last[1]
+        name: str = last[0].rpartition(" ")[0]
+        text: str | None = last[1]
     else:
         name, _, content_hash = str(_plan(store, run_id).get("weights", "")).rpartition(" ")
         text = queries.content(store, content_hash) if name else None

@@ -99,7 +99,8 @@ def _conditions(model: Results) -> Section:
 
 def _lessons(lessons: Mapping[str, Lesson]) -> Section:
     """Return what each arm was taught on, whole and by task."""
-    rows, parts, without = [], [], {}
+    rows, parts = [], []
+    without: dict[str, str] = {}
     for name, lesson in lessons.items():
         loss = "-" if lesson.loss is None else f"{lesson.loss:.3f}"
         trained = [f"{lesson.total('tokens')} tokens, {lesson.total('targets')} targets", loss]

@@ -157,7 +157,7 @@ def rows_of(
 
     `task_of` is keyed by scenario.
     """
-    found = {}
+    found: dict[Any, Cell] = {}
     for run_id in dict.fromkeys(condition.run_id for condition in conditions):
         found |= cells(store, run_id, sided(store, run_id, queries.scores(store, run_id)))
     rows: list[Row] = []
