@@ -303,7 +303,7 @@ def test_answers_come_back_and_importing_twice_changes_nothing(store: Store, run
     assert invoke("import", "answers.json").exit_code == 0
     before = rows(store, run)
     assert len(before) == 13 and {row.origin for row in before} == {"bundle"}
-    assert before[0]["created_utc"] == datetime(2026, 1, 31, 12) and before[0]["seconds"] == 12.5
+    assert before[0].created_utc == datetime(2026, 1, 31, 12) and before[0].seconds == 12.5
     again = invoke("import", "answers.json", "answers.json", "--json")
     assert again.exit_code == 0 and [row["answers"] for row in json.loads(again.stdout)] == [13, 13]
     assert rows(store, run) == before

@@ -61,7 +61,7 @@ def test_pairs_across_runs_are_rated_blind_and_named_in_results(own_runs: tuple[
         assert len(plain) == 6 and len(items) > 6, "three scenarios twice, and an attention item"
         assert all({item.episode.run_id, item.second.run_id} == {first, second} for item in plain)
         answers += [answered(item, prefers(second)(item), origin="browser") for item in items]
-    sides = [answer.shown["1"] for answer in answers if not answer.attention]
+    sides = [json.loads(answer.shown_json)["1"] for answer in answers if not answer.attention]
     left = store.rows(
         "SELECT count(*) AS n FROM episodes WHERE run_id = ? AND episode_id IN (SELECT unnest(?))", [first, sides]
     )
@@ -186,7 +186,9 @@ def test_a_server_for_raters_of_conditions_names_none_of_them(own_runs: tuple[St
             text = client.post(address, data=data).text
         assert "All done" in text and not secret.search(text)
     pairs = [row for row in rows(store, first) if not row.attention]
-    assert len(pairs) == 6 and {frozenset((row.run_1, row.run_2)) for row in pairs} == {frozenset((first, second))}
+    assert len(pairs) == 6 and {frozenset(each.run_id for each in row.sides) for row in pairs} == {
+        frozenset((first, second))
+    }
     assert agreement(store, chosen_, drop_inattentive=False)["pairs"]["rates"][0]["decided"] == 6
 
 

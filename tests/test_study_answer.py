@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from hypothesis import given
@@ -14,6 +14,7 @@ from localsim.reports.conversation.playing import SILENT
 from localsim.reports.document import Section
 from localsim.reports.validity.findings import Headline
 from localsim.reports.validity.headline import contrasts_sentence
+from localsim.reports.validity.judges import Rate
 from localsim.stats import Paired
 from localsim.study.answer import answer
 from localsim.study.differences import BOTH, CAUSES, EVERY, Contrast, Difference, Equivalence, Premium
@@ -131,11 +132,8 @@ def about(parts: Sequence[Section]) -> dict[str, Sequence[str]]:
 
 
 def test_a_judge_that_picks_a_place_is_not_quoted_and_a_twin_is_labelled() -> None:
-    rate = {
-        "judge": "j", "first": "script", "second": "agents", "first_chosen": 0.75, "low": 0.5, "high": 0.9,
-        "decided": 8, "n": 9, "orders_agree": 0.9, "warning": None,
-    }  # fmt: skip
-    bad = rate | {"first": "mindreaders", "warning": "picks a place: do not use it"}
+    rate = Rate("j", "script", "agents", 9, 8, 0.75, 0.5, 0.9, 0.9, 0.7, None, {}, {})
+    bad = replace(rate, first="mindreaders", warning="picks a place: do not use it")
     twin = Twin("t", "constructed: taught to peek", Headline(["Twin."]), [])
     parts = about(answer(model(naturalness=[rate, bad], twin=twin), several=False))
     good, warned = parts["Naturalness"]

@@ -20,7 +20,7 @@ from localsim.study.differences import BOTH, EVERY, Premium
 from localsim.study.lessons import Lesson
 from localsim.study.results import Results
 
-Row = Mapping[str, Any]
+Row = dict[str, Any]
 
 
 def as_markdown(

@@ -25,7 +25,7 @@ from localsim.study.design import SOLVABLE, Study, tasks
 from localsim.study.differences import EVERY, Contrast, Premium, contrasts, premiums, tasks_in_order
 from localsim.study.lessons import Lesson, Taught
 
-Row = Mapping[str, Any]
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True)

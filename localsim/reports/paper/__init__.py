@@ -5,6 +5,7 @@ lines = tables(store, conditions)
 files = figures(store, conditions, folder)
 """
 
-from localsim.reports.paper.beside import compared, figures, tables
+from localsim.reports.paper.beside import compared, tables
+from localsim.reports.paper.drawings import figures
 
 __all__ = ["compared", "figures", "tables"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from localsim.annotation.agreement import agreement
 from localsim.annotation.selection import Selection
@@ -196,21 +195,3 @@ def _bars(counts: Mapping[str, Sequence[int]]) -> list[str]:
 
 def _cell(text: str) -> str:
     return " ".join(text.replace("|", "/").split())
-
-
-# ---- figures -------------------------------------------------------------------------------------------------------
-
-
-def figures(
-    store: Store, conditions: Sequence[Condition], folder: Path, forms: Iterable[str] = ("svg", "png")
-) -> list[Path]:
-    """Write each panel as a figure, the paper's values left and ours right, and return the files.
-
-    Raises InvalidInput without matplotlib.
-    """
-    from localsim.reports.figures.draw import ready, save
-    from localsim.reports.paper.drawings import drawn
-
-    ready()
-    made = drawn(compared(store, conditions))
-    return save([(f"paper_{name}", figure) for name, figure in made], folder, tuple(forms))

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from localsim.reports.figures import draw
-from localsim.reports.paper.beside import Compared, Shown
+from localsim.reports.paper.beside import Compared, Shown, compared
 from localsim.reports.paper.published import CONDITIONS, GPT, Line
+from localsim.store.conditions import Condition
+from localsim.store.database import Store
 
 Group = tuple[str, list[Line], list[Line]]
 """A quantity, with the paper's lines and ours."""
+
+
+def figures(
+    store: Store, conditions: Sequence[Condition], folder: Path, forms: Iterable[str] = ("svg", "png")
+) -> list[Path]:
+    """Write each panel as a figure, the paper's values left and ours right, and return the files.
+
+    Raises InvalidInput without matplotlib.
+    """
+    draw.ready()
+    made = drawn(compared(store, conditions))
+    return draw.save([(f"paper_{name}", figure) for name, figure in made], folder, tuple(forms))
 
 
 def drawn(data: Compared) -> Iterator[tuple[str, Any]]:

@@ -69,7 +69,7 @@ def tables(data: Report) -> list[Head]:
                 lines = [counts, *_lines(measures, some, data.references)]
                 found.append(Head(family, model, run_id, Table("", ["", *map(Column.of_row, some)], lines), fresh))
         same = left_out(data, family)
-        if any(term.of for head in found[first:] for term, *_ in head.table.rows if isinstance(term, Term)):
+        if any(each.table.beside for each in found[first:]):
             same += sentences(data.references, family)[:1]
         found[-1] = replace(found[-1], same=same, closing=closing(data, family))
     return found
