@@ -12,7 +12,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +143,7 @@ class Weights:
         """Write the weights to a JSON file."""
         path.write_text(self.text, encoding="utf-8")
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The text of their file."""
         data = {
