@@ -97,7 +97,7 @@ import sys, time
 from localsim.__main__ import main
 from localsim.backends.scripted import ScriptedBackend
 poll = ScriptedBackend.poll
-ScriptedBackend.poll = lambda backend: (time.sleep(0.3), poll(backend))[1]
+ScriptedBackend.poll = lambda backend: (time.sleep(0.1), poll(backend))[1]
 main()
 """
 
