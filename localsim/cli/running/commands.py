@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import closing
+from itertools import chain
 from typing import Any
 
 import click
 
 from localsim.backends.open import absolute, chosen_model
 from localsim.cli import completion
-from localsim.cli.answers import Answer, Text, answers
+from localsim.cli.answers import Answer, Note, Text, answers
 from localsim.cli.common import cluster_option, db_option, gpu_option, store_of, weights_from, weights_option
 from localsim.cli.progress import Progress, Reassurance, say
 from localsim.cli.running.ending import conclusion, simulate
@@ -23,7 +25,6 @@ from localsim.cli.running.options import (
     name_option,
     roles_of,
     settings_of,
-    simulated_model_option,
     threads_option,
 )
 from localsim.cli.running.playing import strict_option
@@ -38,7 +39,17 @@ from localsim.store.queries.runs import progress_of
 
 @click.command()
 @click.argument("scenarios", nargs=-1, required=True, shell_complete=completion.scenarios)
-@simulated_model_option
+@click.option(
+    "-m",
+    "--model",
+    "models",
+    cls=ModesOption,
+    multiple=True,
+    metavar="MODEL",
+    shell_complete=completion.models,
+    help="Simulate with this model: a name, a .gguf file, or scripted[:PLAYER] [LOCALSIM_MODEL, else starter]. Repeat "
+    "for several models: each gets a run with the same scenarios and seeds.",
+)
 @click.option(
     "--role",
     "roles",
@@ -115,7 +126,7 @@ from localsim.store.queries.runs import progress_of
 @live_option
 @db_option
 @answers
-def run(scenarios: tuple[str, ...], **options: Any) -> Answer:
+def run(scenarios: tuple[str, ...], models: tuple[str, ...], **options: Any) -> Answer:
     """Simulate scenarios (files, folders or names) and store every prompt and turn.
 
     Scripted players need no model. For any scenario: auto (plain `scripted`), omniscient, smalltalk. For mutual_friends
@@ -127,7 +138,21 @@ def run(scenarios: tuple[str, ...], **options: Any) -> Answer:
     localsim run mutual_friends_01 --mode all -n 4
     localsim run mutual_friends_01 --mode all -m scripted:omniscient --leaks
     localsim run roommates --role Kit=scripted:smalltalk --live
+    localsim run mutual_friends_01 --mode all -m qwen2.5-coder-0.5b -m qwen2.5-coder-1.5b
     """
+    if len(models) > 1 and options["name"]:
+        raise click.UsageError("--name names one run, and each model gets a run of its own")
+    made = [_run(scenarios, {**options, "model": model}) for model in models or (None,)]
+    if len(made) == 1:
+        return made[0]
+    runs = " ".join([*(f"@last-{number}" for number in range(len(made) - 1, 0, -1)), "@last"])
+    lines = chain(
+        *(each.text for each in made), [] if options["dry_run"] else [Note(f"side by side: localsim report {runs}")]
+    )
+    return Answer([each.data for each in made], lines, next(filter(None, (each.error for each in made)), None))
+
+
+def _run(scenarios: tuple[str, ...], options: Mapping[str, Any]) -> Answer:
     roles = {role: absolute(model) for role, model in options["roles"].items()}
     models = (chosen_model(options["model"]), *roles.values())
     plan = Plan(
