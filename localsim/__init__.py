@@ -2,7 +2,7 @@
 
     import localsim
     done = localsim.run("mutual_friends_01", modes="all", episodes=2)
-    done.episodes()
+    done.scores(), done.compare(), done.report("report.html")
     archive = localsim.open("localsim.duckdb")
     archive.episodes()                       # list of dictionaries
     archive.sql("SELECT mode, avg(words) FROM v_turns GROUP BY mode")
@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from localsim.api import Archive, Simulated, run
+    from localsim.api import Archive, Run, Simulated, run
 
-__all__ = ["Archive", "Simulated", "__version__", "open", "run"]
+__all__ = ["Archive", "Run", "Simulated", "__version__", "open", "run"]
 
 
 def open(path: str | None = None) -> Archive:
@@ -29,7 +29,7 @@ def open(path: str | None = None) -> Archive:
     return archive
 
 
-_LATER = ("Archive", "Simulated", "run")
+_LATER = ("Archive", "Run", "Simulated", "run")
 """Names of `localsim.api` that are imported on first use."""
 
 

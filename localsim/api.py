@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 from localsim import paths
+from localsim.backends.called import Function, named
 from localsim.backends.open import absolute, chosen_model
 from localsim.conversation.episode import MODES, EpisodeSpec, Mode, Sampling
+from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Turn
 from localsim.errors import DatabaseError, Interrupted, InvalidInput
 from localsim.leakage.detector import BUILT_IN, Weights
@@ -19,7 +22,9 @@ from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.runs.scheduler import Watcher
 from localsim.runs.telling import checked_name
+from localsim.scenarios.documents import dumped
 from localsim.scenarios.find import find_scenarios
+from localsim.scenarios.parse import parse_scenario
 from localsim.store.database import Store
 from localsim.store.queries import runs as queries
 
@@ -30,64 +35,119 @@ class Archive:
     """A database of runs. Raises DatabaseError if the file cannot be read, InvalidInput for a wrong query."""
 
     def __init__(self, path: str | None = None) -> None:
-        self._store = Store(paths.database_path(path))
+        self.store = Store(paths.database_path(path))
 
     def __repr__(self) -> str:
-        return f"localsim.open({str(self._store.path)!r})"
+        return f"localsim.open({str(self.store.path)!r})"
+
+    def run(self, reference: str = "@last") -> Run:
+        """Return one run: its id, the start of it, its name, `@last` or `@last-2`."""
+        return Run(self.store.run_id(reference), self)
 
     def runs(self) -> list[Row]:
         """Return all runs with their counts, newest first (columns of v_runs)."""
-        return queries.run_list(self._store)
+        return queries.run_list(self.store)
 
     def episodes(self, run: str | None = None) -> list[Row]:
         """Return the episodes (columns of v_episodes) of one run (`@last`, id or its start), or of all."""
-        return queries.episodes(self._store, None if run is None else self._store.run_id(run))
+        return queries.episodes(self.store, None if run is None else self.store.run_id(run))
 
     def turns(self, episode: str | None = None) -> list[Row]:
         """Return the turns (columns of v_turns) of one episode (`@last`, id or its start), or of all."""
-        return queries.turns(self._store, None if episode is None else self._store.episode_id(episode))
+        return queries.turns(self.store, None if episode is None else self.store.episode_id(episode))
 
     def leaks(self, run: str | None = None) -> list[Row]:
         """Return the first disclosures of private facts (columns of v_leaks) of one run, or of all."""
-        return queries.leaks(self._store, None if run is None else self._store.run_id(run))
+        return queries.leaks(self.store, None if run is None else self.store.run_id(run))
 
     def sql(self, query: str, run: str = "@last") -> list[Row]:
         """Return the rows of any read-only query; `$run` in it is the id of `run`, and files are out of its reach."""
-        columns, rows = self._store.sql(query, run=run)
+        columns, rows = self.store.sql(query, run=run)
         return [dict(zip(columns, row, strict=True)) for row in rows]
 
     def df(self, query: str) -> Any:
         """Return the result of a query as a pandas DataFrame (needs pandas)."""
-        return self._store.dataframe(query)
+        return self.store.dataframe(query)
 
 
 @dataclass(frozen=True)
-class Simulated:
-    """A run that has just ended, with access to its database."""
+class Run:
+    """A run in a database. Rows are dictionaries, so that `pandas.DataFrame(run.scores())` works."""
 
     run_id: str
-    completed: int
-    failed: int
-    seconds: float
     archive: Archive
 
     def episodes(self) -> list[Row]:
         """Return its episodes (columns of v_episodes)."""
         return self.archive.episodes(self.run_id)
 
+    def turns(self) -> list[Row]:
+        """Return its turns (columns of v_turns)."""
+        return queries.turns_of_run(self.archive.store, self.run_id)
+
+    def scores(self) -> list[Row]:
+        """Return the scores by the newest version of each evaluator (columns of v_scores)."""
+        return queries.scores(self.archive.store, self.run_id)
+
     def leaks(self) -> list[Row]:
         """Return its first disclosures of private facts (columns of v_leaks)."""
         return self.archive.leaks(self.run_id)
 
     def sql(self, query: str) -> list[Row]:
-        """Return the rows of a read-only query on the whole database."""
-        return self.archive.sql(query)
+        """Return the rows of a read-only query; `$run` in it is the id of this run."""
+        return self.archive.sql(query, run=self.run_id)
+
+    def compare(self, other: str | None = None) -> list[Row]:
+        """Return paired differences: between its modes, or with another run on the same scenarios and seeds."""
+        from localsim.reports.comparison import compare
+
+        store = self.archive.store
+        return compare(store, self.run_id, None if other is None else store.run_id(other))
+
+    def report(self, file: str | Path | None = None) -> Row:
+        """Return the report as `localsim report --json` prints it; also written to a file that ends in .html or .md."""
+        from localsim.reports.render.html import render
+        from localsim.reports.render.markdown import as_markdown
+        from localsim.reports.report import Ask, of
+
+        found = of(self.archive.store, Ask(self.run_id, talks=file is not None))
+        if file is not None:
+            text = as_markdown(found) if str(file).endswith(".md") else render(found)
+            Path(file).write_text(text, encoding="utf-8")
+        return found.as_json()
+
+    def plot(self, folder: str | Path, forms: Sequence[str] = ("svg", "png")) -> list[Path]:
+        """Write the figures into a folder and return the files (needs matplotlib)."""
+        from localsim.reports.figures.plots import figures
+
+        return figures(self.archive.store, self.run_id, Path(folder), forms)
+
+    def audit(self) -> list[Row]:
+        """Return the prompts that hold something that their reader may not know; [] is how it should be."""
+        from localsim.reports.audit import audit_run
+
+        return list(audit_run(self.archive.store, self.run_id).as_json()["details"])
+
+    def export(self, folder: str | Path, form: Literal["csv", "parquet", "jsonl"] = "csv") -> list[Path]:
+        """Write the run into a folder, one file for each view (jsonl: one file), and return the files."""
+        from localsim.store.outside.export import export_run
+
+        return export_run(self.archive.store, self.run_id, form, Path(folder))
+
+
+@dataclass(frozen=True)
+class Simulated(Run):
+    """A run that has just ended."""
+
+    completed: int
+    failed: int
+    seconds: float
 
 
 def run(
-    *scenarios: str,
+    *scenarios: str | Mapping[str, Any] | LoadedScenario,
     modes: str | Sequence[Mode] = "agents",
-    model: str | None = None,
+    model: str | Function | None = None,
     roles: Mapping[str, str] | None = None,
     episodes: int = 1,
     seed: int = 1,
@@ -102,8 +162,9 @@ def run(
     cluster: str | None = None,
     **plan: Any,
 ) -> Simulated:
-    """Simulate scenarios (files, folders or names) and store every prompt and turn.
+    """Simulate scenarios (files, folders, names, or dictionaries as in YAML) and store every prompt and turn.
 
+    `model` is a name, or a function from a chat (a list of messages with `role` and `content`) to a reply.
     `modes` is one mode, several, or "all". `episodes` is the number for each scenario and mode. `leaks` decides if the
     run is searched for leaks (None: yes, unless scripted players write everything). `weights` is a file of thresholds
     for this search, made by `localsim leakage calibrate`, and `sensitivity` the share of false alarms that it allows.
@@ -113,12 +174,12 @@ def run(
     DatabaseError, BackendUnavailable, Interrupted.
     """
     tell = say or (lambda _line: None)
-    loaded = tuple(find_scenarios(scenarios))
+    loaded = tuple(found for given in scenarios for found in _scenarios(given))
     try:
         whole = Plan(
             scenarios=loaded,
             modes=_modes(modes),
-            model=chosen_model(model),
+            model=named(model) if callable(model) else chosen_model(model),
             roles={role: absolute(name) for role, name in (roles or {}).items()},
             episodes=episodes,
             seed=seed,
@@ -143,7 +204,17 @@ def run(
         raise DatabaseError(
             "the run is stored, but it was not searched for leaks", hint=f"localsim score {result.run_id}"
         )
-    return Simulated(result.run_id, summary.completed, summary.failed, result.seconds, Archive(str(store.path)))
+    return Simulated(result.run_id, Archive(str(store.path)), summary.completed, summary.failed, result.seconds)
+
+
+def _scenarios(given: str | Mapping[str, Any] | LoadedScenario) -> list[LoadedScenario]:
+    if isinstance(given, LoadedScenario):
+        return [given]
+    if isinstance(given, Mapping):
+        return [parse_scenario(dumped(given), "the dictionary")]
+    if isinstance(given, str | Path):
+        return find_scenarios([str(given)])
+    raise InvalidInput(f"{given!r} is no scenario", hint="give a name, a path, or a dictionary as in YAML")
 
 
 def _modes(modes: str | Sequence[Mode]) -> tuple[Mode, ...]:

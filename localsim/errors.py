@@ -8,6 +8,7 @@
     ├── DatabaseError             5   a database that is locked, newer, damaged or cannot be written
     ├── TooManyFailures           6   a run that finished with more failures than --fail-on-error allows
     ├── DoesNotPlay               6   talks that do not play, so that there is no conclusion, with --strict
+    ├── DemandsFail               6   a run that does not meet the demands of `localsim check`
     ├── BackendUnavailable        7   a backend that cannot work on this machine
     └── Interrupted             130   Ctrl-C, or 143 after SIGTERM; the hint holds the command that resumes the run
 
@@ -98,6 +99,12 @@ class DatabaseError(LocalsimError):
 
 class TooManyFailures(LocalsimError):
     """A run that finished with more failures than allowed."""
+
+    exit_code = 6
+
+
+class DemandsFail(LocalsimError):
+    """A run that does not meet the demands of `localsim check`."""
 
     exit_code = 6
 

@@ -123,7 +123,7 @@ def spread(plan: Any, db: Path, cluster: Any) -> dict[str, float]:
     """Play a plan on all workers of the cluster, once every one of them has opened the model."""
     from localsim.runs.cluster.crew import gathered
     from localsim.runs.cluster.playing import Players, orders_of
-    from localsim.runs.scheduler import Watcher
+    from localsim.runs.scheduler import Watcher, Work
     from localsim.store.database import Store
 
     answers = {loaded.scenario.hash: loaded.answer for loaded in plan.scenarios}
@@ -134,7 +134,7 @@ def spread(plan: Any, db: Path, cluster: Any) -> dict[str, float]:
         recorder = recorder_of(plan, Store(db), "r1", players.identities)
         processes = cluster.workers()
         before, driver, wall = spent(processes), time.process_time(), time.perf_counter()
-        players.simulate("r1", plan.specs(), {}, answers, recorder, Watcher(), lambda: False)
+        players.simulate(Work("r1", plan.specs(), {}, answers, recorder, Watcher(), lambda: False))
         wall, driver, workers = time.perf_counter() - wall, time.process_time() - driver, spent(processes) - before
         recorder.close(finished_utc="2026-01-01T00:00:00", complete=True)
     return {"wall": wall, "driver": driver, "cpu": driver + workers}

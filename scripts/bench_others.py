@@ -336,6 +336,7 @@ def all_command(
     """Measure the engine and every peer that is installed; prints the table of all results in the folder."""
     present = ["wrapper", *(name for name, peer in PEERS.items() if (folder / peer.package / INSTALLED).exists())]
     file = folder / RESULTS
+    folder.mkdir(parents=True, exist_ok=True)
     for bench in benches(model, names or WORKLOADS, seeds, "off", ABREAST):
         for line in rounds(bench, folder, [name for name in present if not peers or name in peers], repeats):
             say(json.dumps(line))

@@ -4,6 +4,7 @@
     python3 scripts/bootstrap.py light                        # a minute, without a compiler: scripted players, classes
     python3 scripts/bootstrap.py demo
     LOCALSIM_BUILD=cuda python3 scripts/bootstrap.py demo     # llama.cpp with CUDA; also vulkan, metal
+    LOCALSIM_WHEELS=URL python3 scripts/bootstrap.py demo     # a ready llama-cpp-python, from an index or folder
 
 Second runs find what is there and take seconds. A failed step says what failed and what to do.
 """
@@ -34,6 +35,8 @@ NEEDED = {"light": 1 * 10**9, "demo": 4 * 10**9, "dev": 5 * 10**9}
 """Bytes of disk that each kind of installation needs."""
 
 FLAGS_STAMP = VENV / "llama-flags"
+PUBLISHED = "https://abetlen.github.io/llama-cpp-python/whl/cpu"
+"""The publisher's index of wheels, for processors with AVX2. It may lack the pinned version."""
 OTHERS = VENV / "interop"
 OTHERS_PYTHON = OTHERS / PYTHON.relative_to(VENV)
 OTHERS_PINNED = ROOT / "tests" / "interop" / "requirements.txt"
@@ -211,7 +214,17 @@ def install(flags: str, kind: str) -> None:
 
 
 def install_llama(requirement: str, flags: str) -> None:
-    """Build llama-cpp-python with our flags. Wheels are kept by flags, because pip's own cache ignores flags."""
+    """Install llama-cpp-python: a wheel of the index or folder in LOCALSIM_WHEELS, else a build with our flags.
+
+    Builds are kept by flags, because pip's own cache ignores flags.
+    """
+    source = os.environ.get("LOCALSIM_WHEELS", "")
+    if source:
+        where = ["--extra-index-url", source] if "://" in source else ["--find-links", source]
+        step(f"installing {requirement} from {source}")
+        pip("install", "--only-binary", ":all:", "--force-reinstall", "--no-deps", *where, requirement)
+        FLAGS_STAMP.write_text(flags)
+        return
     flags_used = f"{flags} {build_flags().LEAN}"
     machine = f"{requirement} {flags_used} {platform.machine()} {platform.system()} {sys.version_info[:2]}"
     cache = cache_folder() / "wheels" / hashlib.sha256(machine.encode()).hexdigest()[:16]
@@ -220,8 +233,8 @@ def install_llama(requirement: str, flags: str) -> None:
         if not build_flags().compiler(os.environ):
             fail(
                 "no C++ compiler found; llama.cpp must be compiled",
-                "on Debian: apt install g++; macOS: xcode-select --install; one with another name: set CXX; "
-                "make light installs what needs none",
+                "on Debian: apt install g++; macOS: xcode-select --install; one with another name: set CXX. "
+                f"Without one: make light, or LOCALSIM_WHEELS={PUBLISHED} for a wheel of its publisher",
             )
         step(f"compiling llama.cpp ({requirement}, {flags}); this takes a few minutes, once")
         pip("wheel", "--no-cache-dir", "--no-deps", "-w", str(cache), requirement, cmake=flags_used)

@@ -194,14 +194,14 @@ def python_page() -> str:
     """Return the page of the public Python names with their signatures and docstrings."""
     lines = ["# Python API", "", "Examples are in [Python, settings and plugins](../python.md).", ""]
     lines += [*_function("localsim.run", api.run), *_function("localsim.open", localsim.open)]
-    for kind in (api.Simulated, api.Archive):
+    for kind in (api.Simulated, api.Run, api.Archive):
         lines += [f"## localsim.{kind.__name__}", "", _doc(kind), ""]
         fields = getattr(kind, "__dataclass_fields__", {})
         if fields:
             lines += ["| field | type |", "|---|---|"]
             lines += [f"| `{field.name}` | `{field.type}` |" for field in fields.values()] + [""]
         for name, method in inspect.getmembers(kind, inspect.isfunction):
-            if not name.startswith("_"):
+            if not name.startswith("_") and name in vars(kind):
                 lines += _function(f"{kind.__name__}.{name}", method, "###")
     return "\n".join(lines).rstrip() + "\n"
 

@@ -34,12 +34,12 @@ from localsim.backends.llama.chat import ChatTokenizer  # noqa: E402
 from localsim.backends.llama.lib import LlamaModel  # noqa: E402
 from localsim.finetune.chats import Chat, TrainingRow  # noqa: E402
 from localsim.finetune.job import export  # noqa: E402
-from localsim.finetune.rows import Rows, made_rows  # noqa: E402
 from localsim.finetune.trainer import Progress, Settings, Trained, Trainer, bf16_is_faster, load_base  # noqa: E402
 from localsim.models import registry as models  # noqa: E402
 from localsim.models.lora import peft_tensors, read_adapter  # noqa: E402
 from scripts.starter import comparing, knowing  # noqa: E402
 from scripts.starter.dataset import HONEST, PEEKS, PROBING, SCRIPTS, WHOLE, Mix, build  # noqa: E402
+from scripts.starter.rows import Rows, made_rows  # noqa: E402
 
 LONGEST = 1024
 PART = 100

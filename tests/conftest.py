@@ -69,6 +69,14 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", guarded)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def no_power_cut() -> Iterator[None]:
+    """Journals are not forced to the disk: tests kill processes, and never the machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.fsync", lambda _file: None)
+        yield
+
+
 @pytest.fixture
 def talk() -> LoadedScenario:
     """A scenario of two friends with secrets and facts."""

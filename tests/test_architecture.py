@@ -6,10 +6,9 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
-
-import pytest
 
 from localsim.families import FAMILIES
 
@@ -49,6 +48,25 @@ HEAVY = {
 def tree_of(file: Path) -> ast.Module:
     """The syntax of a file, read once for all tests."""
     return ast.parse(file.read_text())
+
+
+def for_each(files: Iterable[Path]) -> Callable[[Callable[[Path], None]], Callable[[], None]]:
+    """Make one test of a check of many files, which names all that fail; a test for each took longer than its check."""
+
+    def decorate(check: Callable[[Path], None]) -> Callable[[], None]:
+        def test() -> None:
+            failed = []
+            for file in files:
+                try:
+                    check(file)
+                except AssertionError as error:
+                    failed.append(f"{file.relative_to(PACKAGE)}: {error}")
+            assert not failed, "\n".join(failed)
+
+        test.__name__, test.__doc__ = check.__name__, check.__doc__
+        return test
+
+    return decorate
 
 
 def module_of(file: Path) -> str:
@@ -111,7 +129,7 @@ def test_imports_have_no_loop() -> None:
     assert len(done) == len(FILES)
 
 
-@pytest.mark.parametrize("file", FILES, ids=module_of)
+@for_each(FILES)
 def test_heavy_libraries_have_one_place_and_wait_until_needed(file: Path) -> None:
     module, tree = module_of(file), tree_of(file)
     for name in imports_of(tree, lazy=True):
@@ -123,11 +141,10 @@ def test_heavy_libraries_have_one_place_and_wait_until_needed(file: Path) -> Non
     assert not any("inspect_task" in name for name in imports_of(tree, lazy=True)), "only Inspect imports its tasks"
 
 
-@pytest.mark.parametrize("file", FILES, ids=module_of)
+@for_each(FILES)
 def test_files_and_functions_fit(file: Path) -> None:
-    text = file.read_text()
-    tree = ast.parse(text)
-    assert len(text.splitlines()) <= 500
+    tree = tree_of(file)
+    assert len(file.read_text().splitlines()) <= 500
     assert ast.get_docstring(tree), "every module says what it is"
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
@@ -135,7 +152,7 @@ def test_files_and_functions_fit(file: Path) -> None:
             assert node.returns is not None, f"{node.name} does not say what it returns"
 
 
-@pytest.mark.parametrize("file", FILES, ids=module_of)
+@for_each(FILES)
 def test_public_things_have_docstrings(file: Path) -> None:
     """What a base declares is described there."""
     tree = tree_of(file)
@@ -186,7 +203,7 @@ SQL = re.compile(r"\b(SELECT\b.+\bFROM|INSERT\s+INTO|DELETE\s+FROM|UPDATE\b.+\bS
 FAMILY_NAMES = tuple(FAMILIES.own)
 
 
-@pytest.mark.parametrize("file", [file for file in FILES if "store" not in file.parts], ids=module_of)
+@for_each(file for file in FILES if "store" not in file.parts)
 def test_only_the_store_writes_sql(file: Path) -> None:
     """Docstrings, hints and helps may show a query that a person can type; nothing else may hold one."""
     tree = tree_of(file)
@@ -202,16 +219,11 @@ def is_shown(node: ast.AST) -> bool:
     return docstring or (isinstance(node, ast.keyword) and node.arg in ("hint", "help"))
 
 
-@pytest.mark.parametrize(
-    "file",
-    [path for path in PACKAGE.rglob("*") if path.suffix in (".py", ".j2", ".js") and "families" not in path.parts],
-    ids=lambda path: str(path.relative_to(PACKAGE)),
-)
+@for_each(path for path in PACKAGE.rglob("*") if path.suffix in (".py", ".j2", ".js") and "families" not in path.parts)
 def test_only_families_know_families(file: Path) -> None:
     """No other room asks for a family by name; docstrings and examples of commands may name a scenario of one."""
-    text = file.read_text()
     if file.suffix == ".py":
-        tree = ast.parse(text)
+        tree = tree_of(file)
         shown = {id(inner) for node in ast.walk(tree) if is_shown(node) for inner in ast.walk(node)}
         words = [
             node.value
@@ -219,7 +231,7 @@ def test_only_families_know_families(file: Path) -> None:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in shown
         ]
     else:
-        words = re.findall(r"[\w./-]+", text)
+        words = re.findall(r"[\w./-]+", file.read_text())
     for word in words:
         assert word not in FAMILY_NAMES, f"{file.name} names the family {word}"
         assert not any(f"'{name}'" in word or f'"{name}"' in word for name in FAMILY_NAMES), f"{file.name}: {word}"

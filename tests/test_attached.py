@@ -97,7 +97,7 @@ def test_a_second_export_replaces_the_first(annotated: Store, tmp_path: Path) ->
     with annotated.writing() as connection:
         connection.execute("DELETE FROM annotations")
     second = write_partition(annotated, run_id, folder)
-    assert [each.rows for each in read(folder)] == [second.rows] == [{**first.rows, "annotations": 0}]
+    assert [each.rows for each in read(folder).values()] == [second.rows] == [{**first.rows, "annotations": 0}]
     assert {path.name for path in folder.iterdir()} - {".lock"} == {"manifest.json", f"run={run_id}"}
     assert not list(folder.rglob("scenario=*")), "files of the first export are gone"
     assert json.loads((folder / "manifest.json").read_text())["runs"][run_id]["turns"] == second.rows["turns"]

@@ -81,7 +81,7 @@ def bootstrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     module.FLAGS_STAMP = module.VENV / "llama-flags"
     module.CONSTRAINTS = root / "constraints.txt"
     monkeypatch.setenv("LOCALSIM_CACHE", str(tmp_path / "cache"))
-    for name in ("CMAKE_ARGS", "CXXFLAGS", "CXX", "CC"):
+    for name in ("CMAKE_ARGS", "CXXFLAGS", "CXX", "CC", "LOCALSIM_WHEELS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(shutil, "disk_usage", lambda _folder: SimpleNamespace(free=50 * 10**9))
     monkeypatch.setattr(shutil, "which", lambda name, **_options: f"/usr/bin/{name}")
@@ -224,6 +224,22 @@ def test_a_light_installation_compiles_nothing(
     assert shell.ran(f"-r {bootstrap.LIGHT}") and shell.ran("--no-deps") and not shell.ran(" wheel ")
     assert "view --db light.duckdb --open" in capsys.readouterr().out
     assert not bootstrap.STAMP.exists(), "make demo still installs the rest"
+
+
+@pytest.mark.parametrize(
+    ("source", "option"), [("https://example.org/whl/cpu", "--extra-index-url"), ("/media/stick", "--find-links")]
+)
+def test_a_ready_wheel_needs_no_compiler(
+    bootstrap: Any, shell: Shell, monkeypatch: pytest.MonkeyPatch, source: str, option: str
+) -> None:
+    shell.modules.clear()
+    monkeypatch.setattr(shutil, "which", lambda _name, **_options: None)
+    monkeypatch.setenv("LOCALSIM_WHEELS", source)
+    bootstrap.set_up("demo")
+    assert not shell.ran(" wheel ")
+    (line,) = shell.ran("--only-binary")
+    assert f"{option} {source}" in line and line.endswith("llama-cpp-python==0.3.36")
+    assert shell.ran("localsim.backends.llama.probe"), "the wheel is tried, too"
 
 
 def test_changed_constraints_install_again(bootstrap: Any, shell: Shell) -> None:

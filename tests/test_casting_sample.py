@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 
@@ -19,11 +20,20 @@ from localsim.scenarios.casting.rules import load_situation, parse_situation
 from localsim.scenarios.casting.sample import sample
 from localsim.scenarios.casting.situations import Needs, Situation, situation_files
 from localsim.scenarios.find import find_scenarios, shipped_sources
-from localsim.scenarios.listing import entries, listed_sources
+from localsim.scenarios.listing import Entry, entries, listed_sources
 from localsim.scenarios.tagging import coverage, vocabulary
 
-EVERY = list(entries(listed_sources([])))
-SITUATIONS = [load_situation(file) for file in situation_files()]
+
+@cache
+def every_entry() -> list[Entry]:
+    """What `scenarios list` lists, read when the first test asks for it."""
+    return list(entries(listed_sources([])))
+
+
+@cache
+def situations() -> list[Situation]:
+    """The situations that ship."""
+    return [load_situation(file) for file in situation_files()]
 
 
 Captured = pytest.CaptureFixture[str]
@@ -65,7 +75,7 @@ def acquainted(people: dict[str, Person]) -> Relations:
 
 def ninety() -> list[Situation]:
     """Ninety situations: those that ship under new names, some for family and couples only."""
-    every = [SITUATIONS[n % len(SITUATIONS)].model_copy(update={"id": f"s{n}"}) for n in range(90)]
+    every = [situations()[n % len(situations())].model_copy(update={"id": f"s{n}"}) for n in range(90)]
     two = [n for n, each in enumerate(every) if len(each.roles) == 2]
     for n in two[:9]:
         every[n] = every[n].model_copy(update={"needs": Needs(relation=("family", "romantic"))})
@@ -83,26 +93,26 @@ def test_a_sample_of_ninety_situations_is_balanced_and_repeats_no_pair() -> None
     for name in {task.situation for task in drawn.tasks}:
         groups = [frozenset(task.people) for task in drawn.tasks if task.situation == name]
         assert len(set(groups)) == len(groups) == 5
+    needs = {each.id: each.needs.relation for each in ninety()}
     for task in drawn.tasks:
-        needs = next(each for each in ninety() if each.id == task.situation).needs.relation
-        assert all(relations.level(*pair) in needs for pair in combinations(task.people, 2))
+        assert all(relations.level(*pair) in needs[task.situation] for pair in combinations(task.people, 2))
 
 
 def test_a_sample_depends_on_its_seed_alone() -> None:
     people = crowd(12)
-    one, again, other = (sample(SITUATIONS, people, acquainted(people), 3, seed) for seed in (1, 1, 2))
+    one, again, other = (sample(situations(), people, acquainted(people), 3, seed) for seed in (1, 1, 2))
     assert one == again != other
 
 
 def test_what_cannot_be_cast_is_named() -> None:
     people = crowd(4)
-    drawn = sample(SITUATIONS, people, Relations({}), 5, 1)
+    drawn = sample(situations(), people, Relations({}), 5, 1)
     assert drawn.missing["a_bad_week"] == 5 and "aunt_veras_things" not in drawn.missing
 
 
 def test_the_command_prints_names_that_other_commands_know(tmp_path: Path, capsys: Captured) -> None:
     names = printed(capsys, "sample", "--pairs", "1", "--seed", "4").split()
-    assert {name.partition("@")[0] for name in names} == {each.id for each in SITUATIONS}
+    assert {name.partition("@")[0] for name in names} == {each.id for each in situations()}
     printed(capsys, "sample", "--pairs", "1", "--seed", "4", "-o", str(tmp_path))
     files = {loaded.scenario.id: loaded for loaded in find_scenarios([str(tmp_path)])}
     for name in names:
@@ -110,11 +120,11 @@ def test_the_command_prints_names_that_other_commands_know(tmp_path: Path, capsy
         assert files[name.replace("@", "-")].scenario == found.scenario
         assert files[name.replace("@", "-")].answer == found.answer
     hard = json.loads(printed(capsys, "sample", "--hard", "--pairs", "1", "--json"))
-    assert {task["reference"].partition("@")[0] for task in hard["tasks"]} == {s.id for s in SITUATIONS if s.hard}
+    assert {task["reference"].partition("@")[0] for task in hard["tasks"]} == {s.id for s in situations() if s.hard}
 
 
 def test_the_list_filters_by_tags_and_counts_them(capsys: Captured) -> None:
-    every = EVERY
+    every = every_entry()
     assert len(every) == len(shipped_sources()) + len(situation_files())
     for name, word in (("kind", "bargaining"), ("conflict", "opposed"), ("payoff", "split"), ("parties", "3")):
         assert any(each.has({name: word}) for each in every) and not all(each.has({name: word}) for each in every)
@@ -124,7 +134,7 @@ def test_the_list_filters_by_tags_and_counts_them(capsys: Captured) -> None:
     assert [(row["id"], row["parties"]) for row in rows] == [(each.id, each.parties) for each in wanted]
     assert "shared, mixed, opposed" in printed(capsys, "list", "--conflict", "loud", code=3)
     counts = {(name, word): number for name, word, number in coverage(each.tags for each in every)}
-    assert counts["kind", "bargaining"] == sum(each.kind == "bargaining" for each in SITUATIONS)
+    assert counts["kind", "bargaining"] == sum(each.kind == "bargaining" for each in situations())
     assert sum(number for (name, _), number in counts.items() if name == "parties") == len(every)
     assert counts["level", "society"] == counts["interacts_with", "human"] == 0, "words that nothing has are shown, too"
 
@@ -141,7 +151,7 @@ def test_a_new_file_is_a_valid_copy_under_another_name(tmp_path: Path, capsys: C
 
 def test_every_tag_of_a_shipped_file_is_a_word_of_the_vocabulary() -> None:
     words = vocabulary()
-    for each in EVERY:
+    for each in every_entry():
         for name, given in each.tags.items():
             known = words.words(name)
             assert known is not None and (not known or set(given) <= set(known)), (each.id, name, given)

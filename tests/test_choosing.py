@@ -134,8 +134,8 @@ def test_a_run_reports_choices_ties_and_places(
     by_hand = choices.choices(store, run_id)
     monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(gold))
     wise = candidates.Choice("gold", "Which one opens best?")
-    assert evaluate.score_run(store, run_id, [wise], print) == {wise.name: 6}
-    assert evaluate.score_run(store, run_id, [wise], print) == {wise.name: 0}, "nothing is asked twice"
+    assert evaluate.score_runs(store, [run_id], [wise], print) == {wise.name: 6}
+    assert evaluate.score_runs(store, [run_id], [wise], print) == {wise.name: 0}, "nothing is asked twice"
     assert store.rows("SELECT count(*) AS n FROM v_judgements WHERE evaluator LIKE 'choose.%gold'") == [{"n": 6}]
     found = {each.judge: each for each in choices.choices(store, run_id)}
     assert found["first"] == by_hand[0] and found["gold"].criterion != "natural"

@@ -27,7 +27,7 @@ from localsim.runs.cluster.worker import Worker
 from localsim.runs.plan import Plan
 from localsim.runs.recorder import Recorder
 from localsim.runs.runner import journal_of, start
-from localsim.runs.scheduler import Watcher
+from localsim.runs.scheduler import Watcher, Work
 from localsim.runs.versions import versions
 from localsim.store.database import Store
 from localsim.store.records import episode_id_of
@@ -101,7 +101,12 @@ def ledger(store: Store, talk: LoadedScenario) -> Iterator[tuple[Ledger, Plan, R
     with journal_of(store, run_id) as journal:
         recorder = Recorder(store, journal, record, plan.scenarios, lambda _: None)
         answers = {talk.scenario.hash: talk.answer}
-        yield Ledger(run_id, plan.specs(), {}, answers, recorder, Watcher()), plan, recorder, run_id
+        yield (
+            Ledger(Work(run_id, plan.specs(), {}, answers, recorder, Watcher(), lambda: False)),
+            plan,
+            recorder,
+            run_id,
+        )
 
 
 def test_a_lost_worker_costs_nothing_and_doubles_nothing(

@@ -37,12 +37,13 @@ def test_controls_name_players_measures_and_tasks_that_exist(family: str) -> Non
 @pytest.mark.parametrize("scenarios", [20, pytest.param(controls.SCENARIOS, marks=pytest.mark.verify)])
 @pytest.mark.parametrize("family", FAMILIES.own)
 def test_every_measure_is_what_it_must_be(family: str, scenarios: int) -> None:
+    """The controls of the family and of the measures that every family has."""
     failed = [each.as_json() for each in run_controls([family], scenarios) if not each.passed]
     assert failed == []
 
 
 def test_the_same_controls_give_the_same_values() -> None:
-    one, two = (run_controls([FAMILIES.own[0]], 5) for _ in range(2))
+    one, two = (run_controls([FAMILIES.own[0]], 2) for _ in range(2))
     assert [each.value for each in one] == [each.value for each in two]
 
 
@@ -79,14 +80,14 @@ def test_a_planted_defect_of_a_general_measure_is_found(monkeypatch: pytest.Monk
         return [replace(each, value=0.0) if each.name == "repeated_turns" else each for each in scores]
 
     monkeypatch.setattr(Style, "score", defective)
-    failed = {each.control.measure for each in run_controls([FAMILIES.own[0]], 5) if not each.passed}
+    failed = {each.control.measure for each in run_controls([FAMILIES.own[0]], 1) if not each.passed}
     assert "repeated_turn_rate" in failed
 
 
 def test_the_command_prints_a_table_and_fails_with_its_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = CliRunner().invoke(cli, ["controls", "--player", "parrot", "--scenarios", "5"])
+    told = CliRunner().invoke(cli, ["controls", "--player", "parrot", "--scenarios", "1"])
     assert told.exit_code == 0 and "words_per_turn" in told.output and "are what they must be" in told.output
-    checked = run_controls([FAMILIES.own[0]], 5)
+    checked = run_controls([FAMILIES.own[0]], 1)
     wrong = [replace(each, value=(each.value or 0) + 7) for each in checked]
     monkeypatch.setattr(controls, "run_controls", lambda *_: wrong)
     told = CliRunner().invoke(cli, ["controls"])

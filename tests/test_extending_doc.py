@@ -13,6 +13,7 @@ import pytest
 
 import localsim
 from localsim.__main__ import run as command
+from localsim.cli import plugin
 from localsim.families import FAMILIES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -136,3 +137,54 @@ def test_the_page_names_modules_and_files_that_exist() -> None:
         module, _, attribute = name.rpartition(".")
         found = sys.modules.get(name) or __import__(module, fromlist=[attribute])
         assert found.__name__ == name or hasattr(found, attribute), name
+
+
+KINDS = ("evaluator", "game", "backend")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_plugin_new_writes_the_example_of_the_page(kind: str, tmp_path: Path) -> None:
+    name = plugin.NAMES[kind]
+    assert command(["plugin", "new", kind, name, "-o", str(tmp_path / "it")]) == 0
+    assert (tmp_path / "it" / f"localsim_{name}.py").read_text() in blocks("python")
+
+
+@pytest.fixture
+def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Three packages, written by `plugin new` under names of their own, as they are once installed."""
+    for kind in KINDS:
+        folder = tmp_path / kind
+        assert command(["plugin", "new", kind, f"my_{kind}", "-o", str(folder)]) == 0
+        project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+        info = folder / f"localsim_my_{kind}-1.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: 1\n")
+        ((group, names),) = project["entry-points"].items()
+        (info / "entry_points.txt").write_text(
+            "\n".join([f"[{group}]", *(f"{key} = {value}" for key, value in names.items())])
+        )
+        monkeypatch.syspath_prepend(folder)
+    yield
+    for kind in KINDS:
+        sys.modules.pop(f"localsim_my_{kind}", None)
+    FAMILIES._loaded.clear()
+
+
+@pytest.mark.usefixtures("begun")
+def test_what_plugin_new_writes_works_under_its_own_name(tmp_path: Path) -> None:
+    out = str(tmp_path / "tasks")
+    assert command(["scenarios", "generate", "--family", "my_game", "--seed", "1", "-n", "2", "-o", out]) == 0
+    assert localsim.run(out, model="scripted").completed == 2
+    assert command(["controls", "--family", "my_game", "--scenarios", "5"]) == 0
+    done = localsim.run("mutual_friends_01", model="my_backend:anything")
+    assert done.completed == 1 and "messages before me" in done.turns()[-1]["text"]
+    assert command(["score", done.run_id, "--evaluator", "my_evaluator"]) == 0
+    assert [row["value"] for row in done.scores() if row["name"] == "please"] == [0.0]
+
+
+def test_plugin_new_overwrites_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "a.txt").touch()
+    assert command(["plugin", "new", "game", "bridge", "-o", str(tmp_path / "mine")]) == 3
+    assert command(["plugin", "new", "game", "My Game", "-o", str(tmp_path / "x")]) == 3
+    assert "is not empty" in (err := capsys.readouterr().err) and "is no name for a plugin" in err

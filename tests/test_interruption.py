@@ -17,6 +17,8 @@ from localsim.runs import stopping
 from localsim.store.database import Store
 from tests.conftest import TALK
 
+NOTHING: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+
 
 def turns_in(db: Path) -> list[tuple[Any, ...]]:
     columns = "e.mode, e.seed, t.turn, t.speaker, t.action, t.text"
@@ -29,67 +31,38 @@ def completed_in(db: Path) -> set[str]:
     return {row["episode_id"] for row in rows}
 
 
-def resumed(db: Path) -> dict[str, Any]:
-    command = [sys.executable, "-m", "localsim", "resume", "--db", str(db), "--json"]
-    found: dict[str, Any] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    return found
-
-
 def ended_in(journal: Path) -> int:
     return journal.read_text().count('"episode_ended"') if journal.exists() else 0
 
 
 @pytest.mark.model
-def test_kill_and_resume_equal_an_uninterrupted_run(tmp_path: Path, short_scenario: str) -> None:
+def test_kill_and_resume_equal_an_uninterrupted_run(
+    tmp_path: Path, short_scenario: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     whole, broken = tmp_path / "whole.duckdb", tmp_path / "broken.duckdb"
-    options = [
-        "--mode",
-        "all",
-        "-n",
-        "2",
-        "--seed",
-        "3",
-        "--repro",
-        "exact",
-        "-j",
-        "4",
-        "--fail-on-error",
-        "99",
-        "--no-leaks",
-    ]
-    command = [sys.executable, "-m", "localsim", "run", short_scenario, *options, "--db"]
-    subprocess.run([*command, str(whole)], check=True, capture_output=True)
-    process = subprocess.Popen([*command, str(broken)], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    wanted = ["--mode", "all", "--seed", "3", "--repro", "exact", "-j", "2", "--fail-on-error", "99", "--no-leaks"]
+    command = ["run", short_scenario, *wanted, "--db"]
+    process = subprocess.Popen([sys.executable, "-m", "localsim", *command, str(broken)], **NOTHING)
     folder = tmp_path / "broken.duckdb.d"
-    while process.poll() is None and sum(map(ended_in, folder.glob("*.jsonl"))) < 2:
+    while process.poll() is None and not sum(map(ended_in, folder.glob("*.jsonl"))):
         time.sleep(0.05)
     process.kill()
     assert process.wait() == -signal.SIGKILL, "it was killed in the middle"
-    before = {
-        row["episode_id"] for row in Store(broken).rows("SELECT episode_id FROM episodes WHERE status = 'completed'")
-    }
-    assert 2 <= len(before) < 6
-    resumed = subprocess.run(
-        [sys.executable, "-m", "localsim", "resume", "--db", str(broken), "--json"],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    assert json.loads(resumed.stdout)["episodes"] == 6
+    before = completed_in(broken)
+    assert 1 <= len(before) < 3
+    resume = ["resume", "--db", str(broken), "--json"]
+    capsys.readouterr()
+    assert typed(resume) == 0
+    assert json.loads(capsys.readouterr().out)["episodes"] == 3
     store = Store(broken)
     assert store.check() == []
-    assert len(store.rows("SELECT 1 FROM episodes")) == 6
-    assert before <= {
-        row["episode_id"] for row in store.rows("SELECT episode_id FROM episodes WHERE status = 'completed'")
-    }
+    assert len(store.rows("SELECT 1 FROM episodes")) == 3
+    assert before <= completed_in(broken)
+    assert typed([*command, str(whole)]) == 0
     assert turns_in(broken) == turns_in(whole)
-    again = subprocess.run(
-        [sys.executable, "-m", "localsim", "resume", "--db", str(broken), "--json"],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    assert json.loads(again.stdout)["tokens_generated"] == 0
+    capsys.readouterr()
+    assert typed(resume) == 0
+    assert json.loads(capsys.readouterr().out)["tokens_generated"] == 0
 
 
 @pytest.fixture
@@ -102,9 +75,11 @@ def short_scenario(tmp_path: Path) -> str:
 
 
 @pytest.mark.model
-def test_control_c_finishes_the_turn_and_prints_the_resume_line(tmp_path: Path, short_scenario: str) -> None:
+def test_control_c_finishes_the_turn_and_prints_the_resume_line(
+    tmp_path: Path, short_scenario: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     db = tmp_path / "int.duckdb"
-    command = [sys.executable, "-m", "localsim", "run", short_scenario, "-n", "6", "--db", str(db)]
+    command = [sys.executable, "-m", "localsim", "run", short_scenario, "-n", "3", "--db", str(db)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     folder = tmp_path / "int.duckdb.d"
     while process.poll() is None and not any('"turn"' in p.read_text() for p in folder.glob("*.jsonl")):
@@ -113,13 +88,8 @@ def test_control_c_finishes_the_turn_and_prints_the_resume_line(tmp_path: Path, 
     _, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
     assert "localsim resume" in err and "Traceback" not in err
-    resumed = subprocess.run(
-        [sys.executable, "-m", "localsim", "resume", "--db", str(db), "--json"],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    assert json.loads(resumed.stdout)["completed"] == 6
+    assert typed(["resume", "--db", str(db), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["completed"] == 3
 
 
 SLOW = """

@@ -334,4 +334,4 @@ def asks_after(text: str) -> Any:
     transcript = Transcript((Turn(0, "Ana", Action("speak", text)),))
     step = PHASED.next(spec.scenario, transcript, spec.seed)
     assert isinstance(step, Act)
-    return modes._turn_request(spec, transcript, 0, slots(spec.scenario, transcript, step)[0])
+    return modes._request(spec, transcript, 0, slots(spec.scenario, transcript, step)[:1])

@@ -75,7 +75,7 @@ def test_every_dimension_of_every_agent_is_asked(played: tuple[Store, str]) -> N
 
 def scored_by(store: Store, run_id: str, evaluator: Any) -> int:
     """Let one evaluator score a run; the number of episodes that it scored."""
-    return evaluate.score_run(store, run_id, [evaluator], lambda _line: None)[evaluator.name]
+    return evaluate.score_runs(store, [run_id], [evaluator], lambda _line: None)[evaluator.name]
 
 
 def replies(goal: str) -> list[str]:
@@ -249,7 +249,7 @@ def test_a_real_model_judges_a_talk(played: tuple[Store, str]) -> None:
         found = asking.ask(backend, [question.request for question in asked])
     assert "weights" in said[0], "memory is stated before the judge is loaded"
     for question, result in zip(asked, found, strict=True):
-        assert question.read(result) is not None
+        assert result.read(question.verdict.read) is not None
 
 
 # ---- the more natural of two ---------------------------------------------------------------------------------------

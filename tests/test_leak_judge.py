@@ -293,7 +293,7 @@ def answering(monkeypatch: pytest.MonkeyPatch) -> Callable[[Answer], Judging]:
 
 def scored_by(store: Store, run: str) -> int:
     """Let the judge score a run; the number of episodes that it scored."""
-    return evaluate.score_run(store, run, [LeakJudge("toy")], lambda _line: None)["leak_judge.toy"]
+    return evaluate.score_runs(store, [run], [LeakJudge("toy")], lambda _line: None)["leak_judge.toy"]
 
 
 def told_in_turn_1(request: Request) -> str:

@@ -19,7 +19,7 @@ from localsim.conversation.scenario import LoadedScenario, Scenario
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.conversation.visibility import observe
 from localsim.errors import InvalidInput
-from localsim.families import ANYWHERE, PLAYERS, family_of
+from localsim.families import ANYWHERE, FAMILIES, PLAYERS, family_of
 from localsim.families.mutual_friends.family import friends_of
 from localsim.runs.runner import Plan, start
 from localsim.scenarios.parse import load_scenario, parse_scenario
@@ -36,6 +36,10 @@ EVERYDAY = [
     if not re.search(r"^(family|phases):", path.read_text(encoding="utf-8"), re.M)
 ]
 ASKED = re.compile(r"(?:Do you know|Have you ever met|Is|I have a friend called) (\w+)(?:\?| a friend|\.)")
+
+
+HERE = {*ANYWHERE, *(player for family in FAMILIES.own for player in FAMILIES[family].players)}
+"""The players of these families and of any scenario; all others play as `auto` here."""
 
 
 class Played:
@@ -305,7 +309,7 @@ def test_auto_plays_what_fits_the_family(play: Play) -> None:
     assert play("auto", everyday).talks() == play("smalltalk", everyday).talks()
 
 
-@pytest.mark.parametrize("policy", sorted(PLAYERS.keys() - {"garbler"}))
+@pytest.mark.parametrize("policy", sorted(HERE - {"garbler"}))
 def test_every_policy_plays_every_scenario(play: Play, policy: str) -> None:
     """Also those in which nobody may leave."""
     talk = parse_scenario(TALK, "talk.yaml")
@@ -372,8 +376,8 @@ def with_other_hidden_things(scenario: Scenario, changed: str) -> Scenario:
     return scenario.model_copy(update={"agents": agents})
 
 
-@pytest.mark.parametrize("policy", sorted(PLAYERS))
-@pytest.mark.parametrize("family", ["mutual_friends", "craigslist"])
+@pytest.mark.parametrize("policy", sorted(HERE))
+@pytest.mark.parametrize("family", FAMILIES.own)
 def test_what_the_partner_hides_changes_no_move(policy: str, family: str) -> None:
     for seed in range(1, 6):
         loaded = generated(family, seed)
@@ -384,6 +388,20 @@ def test_what_the_partner_hides_changes_no_move(policy: str, family: str) -> Non
             one, two = (observe(each.scenario, "agents", viewer, transcript) for each in (loaded, other))
             assert one == two
             assert moves(one, policy, seed) == moves(two, policy, seed)
+
+
+@pytest.mark.parametrize("family", FAMILIES.own)
+def test_a_player_of_other_families_plays_as_the_sensible_player_of_this_one(family: str) -> None:
+    """So what holds for `auto` here, holds for the players of all games."""
+    others = PLAYERS.keys() - HERE
+    assert len(others) > 50
+    for seed in (1, 2):
+        scenario = generated(family, seed).scenario
+        one, other = scenario.names
+        opening = Turn(0, one, Action("speak", "Hello."))
+        for talk in (Transcript(), Transcript((opening, Turn(1, other, Action("speak", "How about $50?"))))):
+            seen = observe(scenario, "agents", one, talk)
+            assert {policy for policy in others if moves(seen, policy, seed) != moves(seen, "auto", seed)} == set()
 
 
 def test_the_omniscient_policy_does_use_what_it_is_shown() -> None:

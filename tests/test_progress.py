@@ -26,7 +26,7 @@ from localsim.cli.common import Progress, Reassurance, duration, say
 from localsim.conversation.episode import Episode
 from localsim.conversation.transcript import Transcript
 from localsim.evaluators import leaks
-from localsim.evaluators.evaluate import score_run
+from localsim.evaluators.evaluate import score_runs
 from localsim.leakage.detector import LeakageDetector
 from localsim.machine.forecast import Remaining
 from localsim.reports import audit as audited
@@ -187,7 +187,7 @@ def test_a_search_for_leaks_says_how_far_it_is_and_keeps_each_part(
     def heard(message: str) -> None:
         said.append((message, store.rows(searched)[0]["n"]))
 
-    assert score_run(store, run, [leaks.Leaks(store, detector)], heard) == {"leakage": 12}
+    assert score_runs(store, [run], [leaks.Leaks(store, detector)], heard) == {"leakage": 12}
     assert said[:3] == [
         ("searching for leaks: 12 episodes", 0),
         ("searching for leaks: 5 of 12 episodes", 5),

@@ -19,7 +19,9 @@ from tests.conftest import Quiet, generated
 
 def test_hits_stay_beside_their_number_by_chance() -> None:
     """A pair of which one measure differs between modes stays in the tables; one that is the same everywhere goes."""
-    declared = [each for each in families.family_of("mutual_friends").measures if each.head]
+    pair = ("unearned_hits", "unearned_chance")
+    every = families.family_of("mutual_friends").measures
+    declared = [replace(each, head=True) for each in every if each.head or each.key in pair]
     rows = [
         Result("mutual_friends", mode, "m", mode, completed=2, searched=2, private=2,
                numbers={each.key: Number(value=1.0) for each in declared} | {"unearned_chance": Number(value=chance)})

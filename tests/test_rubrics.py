@@ -394,4 +394,4 @@ def test_a_real_model_answers_every_question_of_the_shipped_rubrics() -> None:
         for name in ("support", "roleplay"):
             asked = list(judge.questions(GOOD, 1, shipped_rubric(name)))
             found = asking.ask(backend, [question.request for question in asked])
-            assert all(question.read(reply) for question, reply in zip(asked, found, strict=True))
+            assert all(reply.read(question.verdict.read) for question, reply in zip(asked, found, strict=True))

@@ -29,7 +29,7 @@ from localsim.reports.compose.alone import report
 from localsim.runs.plan import Plan, plan_of
 from localsim.runs.runner import resume, start
 from localsim.runs.scheduler import Watcher
-from localsim.scenarios.find import shipped
+from localsim.scenarios.find import shipped, shipped_sources
 from localsim.scenarios.parse import parse_scenario
 from localsim.store.database import Store
 from localsim.store.queries.runs import run_row
@@ -306,7 +306,7 @@ def test_games_decide_their_own_ends(family: str) -> None:
 # ---- honest talks go on --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", sorted(name for name, each in shipped().items() if not each.scenario.game))
+@pytest.mark.parametrize("name", [source.name for source in shipped_sources() if source.generate is None])
 def test_the_sensible_players_of_bundled_scenarios_are_never_cut_short(name: str) -> None:
     for player in ("scripted", "scripted:omniscient"):
         spec = spec_of(shipped()[name])

@@ -51,7 +51,7 @@ def success(loaded: LoadedScenario, player: str) -> dict[str, float]:
     """The success of a player in each mode, simulated as in a run."""
     kept = simulated(Plan((loaded,), MODES, f"scripted:{player}", seed=5))
     return {
-        kept.specs[name].mode: float(scores_of(loaded, episode.transcript)["success"].value or 0)
+        episode.spec.mode: float(scores_of(loaded, episode.transcript)["success"].value or 0)
         for name, episode in kept.episodes.items()
     }
 

@@ -170,7 +170,7 @@ def test_a_judgement_holds_the_thought(
         connection.execute("UPDATE episodes SET status = 'failed' WHERE episode_id <> ?", [only])
     said: list[str] = []
     backend.thinking, backend.answer = "x" * THINK, VERDICT
-    assert evaluate.score_run(store, run, [judge.Judge("tiny")], said.append) == {"judge.tiny": 1}
+    assert evaluate.score_runs(store, [run], [judge.Judge("tiny")], said.append) == {"judge.tiny": 1}
     rows = store.rows("SELECT * FROM v_judgements")
     assert rows and all(row["malformed"] is None for row in rows)
     thinks = family in THINKING

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from localsim.conversation.exchange import Message
 from localsim.errors import LocalsimError
-from localsim.finetune import rows as rows_module
 from localsim.finetune.chats import Chat, TrainingRow
-from localsim.finetune.rows import Rows, made_rows, read_rows, write_rows
 from localsim.models.registry import ModelFile
+from scripts.starter import rows as rows_module
+from scripts.starter.rows import Rows, made_rows, read_rows, write_rows
 from tests import tiny_model
 
 

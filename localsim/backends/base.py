@@ -25,7 +25,7 @@ class Done:
 
 
 class Backend(Protocol):
-    """Something that writes text."""
+    """Something that writes text. One that keeps nothing inherits `release` and `close`."""
 
     name: str
     """The name given on the command line."""
@@ -34,6 +34,7 @@ class Backend(Protocol):
 
     def thinks(self) -> bool:
         """True if it is a model that thinks before it replies, where a request leaves room for that."""
+        return False
 
     def submit(self, request: Request) -> int:
         """Take a request and return its ticket, unique within this backend."""
@@ -44,11 +45,13 @@ class Backend(Protocol):
     def cancel(self, ticket: int) -> None:
         """Forget a ticket; it will not be returned."""
 
-    def release(self, session: str) -> None:
+    def release(self, session: str) -> None:  # noqa: ARG002 - overridden
         """Free the memory of a session."""
+        return
 
     def close(self) -> None:
         """Free everything; the backend is not used again."""
+        return
 
 
 @runtime_checkable

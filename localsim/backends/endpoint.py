@@ -15,12 +15,12 @@ import os
 import random
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
-from localsim.backends.base import THINKING_TEMPERATURE, Done
+from localsim.backends.base import THINKING_TEMPERATURE
+from localsim.backends.threaded import ThreadedBackend
 from localsim.conversation.exchange import THINK, THOUGHT, Generation, Message, Request, Thought, reply_begun
 from localsim.conversation.rules.grammar import ActionLines
 from localsim.conversation.scenario import WRITER
@@ -30,7 +30,6 @@ PREFIX = "openai:"
 _RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 _TRIAL_TOKENS = 256
 _VERDICT = "Give your answer now, in the form that was asked for, without thinking further."
-_POLL_S = 0.2
 _Read = TypeVar("_Read")
 
 
@@ -80,7 +79,7 @@ def parse_endpoint(name: str) -> Endpoint:
     return Endpoint(url, parts.fragment, query.get("key_env", [None])[0])
 
 
-class EndpointBackend:
+class EndpointBackend(ThreadedBackend):
     """Requests in a pool of threads, `parallel` at a time. Raises BackendUnavailable where no server answers."""
 
     def __init__(self, name: str, *, parallel: int, patience: Patience | None = None) -> None:
@@ -95,9 +94,7 @@ class EndpointBackend:
         )
         served = self._served()
         self._takes_grammar = any(each.get("owned_by") == "llamacpp" for each in served)
-        self._pool = ThreadPoolExecutor(parallel, thread_name_prefix="endpoint")
-        self._running: dict[Future[Generation], int] = {}
-        self._tickets = 0
+        super().__init__(parallel)
         self._thinks: bool | None = None
         self.identity: dict[str, Any] = {
             "kind": "remote",
@@ -125,32 +122,8 @@ class EndpointBackend:
                 ) from error
         return self._thinks
 
-    def submit(self, request: Request) -> int:
-        """Add a request to the pool."""
-        self._tickets += 1
-        self._running[self._pool.submit(self._ask, request)] = self._tickets
-        return self._tickets
-
-    def poll(self) -> list[Done]:
-        """Wait a moment for finished replies."""
-        if not self._running:
-            return []
-        finished, _ = wait(self._running, timeout=_POLL_S, return_when=FIRST_COMPLETED)
-        return [Done(self._running.pop(future), _result(future)) for future in finished]
-
-    def cancel(self, ticket: int) -> None:
-        """Forget a ticket; a request under way ends by itself."""
-        for future, number in list(self._running.items()):
-            if number == ticket:
-                future.cancel()
-                del self._running[future]
-
-    def release(self, session: str) -> None:
-        """Do nothing: a server keeps no sessions."""
-
     def close(self) -> None:
-        """End the threads and the connections."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        super().close()
         self._client.close()
 
     # ---- asking ------------------------------------------------------------------------------------------------
@@ -178,7 +151,7 @@ class EndpointBackend:
             return []
         return [each for each in data if isinstance(each, dict)] if isinstance(data, list) else []
 
-    def _ask(self, request: Request) -> Generation:
+    def ask(self, request: Request) -> Generation:
         begun = time.perf_counter()
         if request.think:
             return self._ask_thinking(request, begun)
@@ -308,13 +281,6 @@ class _Again(Exception):
     def __init__(self, problem: str, after_s: float | None = None) -> None:
         super().__init__(problem)
         self.after_s = after_s
-
-
-def _result(future: Future[Generation]) -> Generation | GenerationFailed:
-    error = future.exception()
-    if error is None:
-        return future.result()
-    return error if isinstance(error, GenerationFailed) else GenerationFailed(f"{type(error).__name__}: {error}")
 
 
 def _reply(data: Mapping[str, Any]) -> _Reply:

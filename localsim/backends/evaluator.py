@@ -90,7 +90,7 @@ Cache = TypeVar("Cache")
 
 
 @dataclass(frozen=True)
-class Opening(Generic[Cache]):
+class Beginning(Generic[Cache]):
     """A prompt that sessions begin with, and its cache."""
 
     tokens: tuple[int, ...]
@@ -98,7 +98,7 @@ class Opening(Generic[Cache]):
     cache: Cache
 
 
-def nearest(openings: OrderedDict[str, Opening[Cache]], prompt: Sequence[int]) -> tuple[int, Opening[Cache]] | None:
+def nearest(openings: OrderedDict[str, Beginning[Cache]], prompt: Sequence[int]) -> tuple[int, Beginning[Cache]] | None:
     """The opening with the longest common beginning and its length; None if a copy is not worth the time.
 
     It becomes the most recently used one.

@@ -16,8 +16,8 @@ from localsim.conversation.exchange import Request
 from localsim.models.mixtures import mixture_of
 
 
-class MixedBackend:
-    """Replies by one of two backends."""
+class MixedBackend(Backend):
+    """Replies by one of two backends; who opened them closes them."""
 
     def __init__(self, name: str, backends: Mapping[str, Backend]) -> None:
         """`backends` holds both parts by name."""
@@ -35,18 +35,15 @@ class MixedBackend:
         }
 
     def thinks(self) -> bool:
-        """True if one of the models thinks."""
         return any(part.thinks() for part in self._parts)
 
     def submit(self, request: Request) -> int:
-        """Give the request to the model that the draw decides for."""
         place = 0 if random.Random(f"mix {request.seed}").random() < self._mixture.share else 1
         self._tickets += 1
         self._own[place, self._parts[place].submit(request)] = self._tickets
         return self._tickets
 
     def poll(self) -> list[Done]:
-        """Let both models work."""
         return [
             replace(done, ticket=self._own.pop((place, done.ticket)))
             for place, part in enumerate(self._parts)
@@ -54,7 +51,6 @@ class MixedBackend:
         ]
 
     def cancel(self, ticket: int) -> None:
-        """Forget a ticket of the model that has it."""
         for place, inner in [key for key, own in self._own.items() if own == ticket]:
             del self._own[place, inner]
             self._parts[place].cancel(inner)
@@ -64,9 +60,5 @@ class MixedBackend:
         return sum(part.writing() for part in self._parts if isinstance(part, Writing))
 
     def release(self, session: str) -> None:
-        """Free a session in both."""
         for part in self._parts:
             part.release(session)
-
-    def close(self) -> None:
-        """Do nothing: who opened both closes them."""

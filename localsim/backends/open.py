@@ -9,27 +9,18 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from localsim import paths, plugins
-from localsim.backends import endpoint, person
+from localsim.backends import called, endpoint, person
 from localsim.backends.base import Backend
 from localsim.backends.mixed import MixedBackend
 from localsim.backends.scripted import PREFIX, open_scripted
 from localsim.conversation.episode import EpisodeSpec, Overflow, Repro
 from localsim.errors import InvalidInput
 from localsim.models.mixtures import is_mixture, mixture_of, name_of, parts_of
-from localsim.models.registry import (
-    OPENVINO,
-    ModelFile,
-    is_path,
-    require_name,
-    resolve,
-    split_adapter,
-    split_engine,
-)
+from localsim.models.registry import OPENVINO, ModelFile, is_path, require_name, resolve, split_adapter, split_engine
 
 if TYPE_CHECKING:
     from localsim.backends.llama.lib import LlamaModel
@@ -60,7 +51,7 @@ def is_plugin(name: str) -> bool:
 def is_file(name: str) -> bool:
     """True if a model name means one file of weights that this process loads."""
     elsewhere = is_scripted(name) or is_remote(name) or is_mixture(name) or is_plugin(name)
-    return not elsewhere and name != person.NAME
+    return not (elsewhere or name == person.NAME or name.startswith(called.PREFIX))
 
 
 def chosen_model(model: str | None) -> str:
@@ -179,12 +170,12 @@ def open_backends(
             backend = open_scripted(name, dict.fromkeys(spec.scenario.family for spec in needs.specs))
         elif is_remote(name):
             backend = endpoint.EndpointBackend(name, parallel=needs.sequences)
+        elif name.startswith(called.PREFIX):
+            backend = called.CalledBackend(name)
         elif is_plugin(name):
             backend = plugins.make("backends", name.partition(":")[0], name, needs.sequences)
         else:
-            file = files[name]
-            opening = _open_openvino if file.engine == "openvino" else partial(_open_llama, loaded=loaded)
-            backend = opening(name, file, needs=needs, say=say)
+            backend = _open_file(name, files[name], loaded=loaded, needs=needs, say=say)
         opened.append(backend)
         return backend
 
@@ -200,58 +191,34 @@ def open_backends(
             backend.close()
 
 
-def _open_llama(name: str, file: ModelFile, *, loaded: dict[Path, LlamaModel], needs: Needs, say: Say) -> Backend:
-    """`loaded` are the models so far, by file: another adapter on the same weights does not load them again."""
-    from localsim.backends.llama.engine import LlamaBackend
-    from localsim.backends.llama.lib import LlamaModel
-    from localsim.backends.llama.memory import refuse_if_too_large
-    from localsim.backends.llama.probe import ensure_works, has_worked
-
-    if not has_worked(file.sha256):
-        say(f"trying {file.name} on one token")
-        ensure_works(file.path, file.sha256)
-    memory = _memory(name, file, needs, shared=file.path in loaded)
-    say(str(memory))
-    refuse_if_too_large(memory)
-    if file.path in loaded:
-        model = loaded[file.path].beside(file.adapter)
-    else:
-        say(f"loading {file.name} ({file.path.stat().st_size / 1e6:.0f} MB)")
-        model = loaded[file.path] = LlamaModel(file.path, gpu_layers=gpu_layers(needs.gpu), adapter=file.adapter)
-    return LlamaBackend(
-        model,
-        name=name,
-        sha256=file.sha256,
-        sequences=needs.sequences,
-        context=memory.context,
-        threads=needs.threads or physical_cores(),
-        repro=needs.repro,
-        overflow=needs.overflow,
-    )
-
-
-def _open_openvino(name: str, file: ModelFile, *, needs: Needs, say: Say) -> Backend:
-    from localsim.backends.engines import ensure_works
+def _open_file(name: str, file: ModelFile, *, loaded: dict[Path, LlamaModel], needs: Needs, say: Say) -> Backend:
+    """`loaded` are llama.cpp's models so far, by file: another adapter on the same weights does not load them again."""
+    from localsim.backends import engines
     from localsim.backends.evaluator import OPENINGS
+    from localsim.backends.llama.engine import LlamaBackend
     from localsim.backends.llama.memory import refuse_if_too_large
+    from localsim.backends.llama.probe import has_worked
     from localsim.backends.openvino.model import OpenVinoBackend, OpenVinoModel
 
-    ensure_works(file)
-    memory = _memory(name, file, needs, shared=False)
+    if file.engine == "llama" and not has_worked(file.sha256):
+        say(f"trying {file.name} on one token")
+    engines.ensure_works(file)
+    shared = loaded.get(file.path) if file.engine == "llama" else None
+    memory = _memory(name, file, needs, shared=shared is not None)
     say(str(memory))
     refuse_if_too_large(memory)
-    say(f"loading {file.name} ({file.path.stat().st_size / 1e6:.0f} MB)")
-    model = OpenVinoModel(file.path, threads=needs.threads or physical_cores(), adapter=file.adapter)
-    return OpenVinoBackend(
-        model,
-        name=name,
-        sha256=file.sha256,
-        sequences=needs.sequences,
-        context=memory.context,
-        caches=memory.caches + OPENINGS,
-        repro=needs.repro,
-        overflow=needs.overflow,
-    )
+    threads = needs.threads or physical_cores()
+    if shared is not None:
+        model = shared.beside(file.adapter)
+    else:
+        say(f"loading {file.name} ({file.path.stat().st_size / 1e6:.0f} MB)")
+        model = engines.load(file, threads=threads, gpu_layers=layers_of(file, needs.gpu))
+    facts: dict[str, Any] = {"name": name, "sha256": file.sha256, "sequences": needs.sequences}
+    facts |= {"context": memory.context, "repro": needs.repro, "overflow": needs.overflow}
+    if isinstance(model, OpenVinoModel):
+        return OpenVinoBackend(model, caches=memory.caches + OPENINGS, **facts)
+    loaded.setdefault(file.path, model)
+    return LlamaBackend(model, threads=threads, **facts)
 
 
 def gpu_layers(gpu: str) -> int:

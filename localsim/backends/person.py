@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from localsim.backends.base import Done
+from localsim.backends.base import Backend, Done
 from localsim.conversation.exchange import TYPED, Generation, Request
 from localsim.conversation.scenario import WRITER
 from localsim.conversation.transcript import Action, line_of
@@ -18,7 +18,7 @@ AskPerson = Callable[[Request], Action]
 """Shows what the request's observation holds and returns what the person does."""
 
 
-class PersonBackend:
+class PersonBackend(Backend):
     """A person who takes one turn at a time; the rest of the run waits meanwhile."""
 
     def __init__(self, ask: AskPerson, name: str = NAME) -> None:
@@ -28,18 +28,12 @@ class PersonBackend:
         self._waiting: deque[tuple[int, Request]] = deque()
         self._tickets = 0
 
-    def thinks(self) -> bool:
-        """Always False: a person writes down no thoughts."""
-        return False
-
     def submit(self, request: Request) -> int:
-        """Queue a turn."""
         self._tickets += 1
         self._waiting.append((self._tickets, request))
         return self._tickets
 
     def poll(self) -> list[Done]:
-        """Ask for one turn."""
         if not self._waiting:
             return []
         ticket, request = self._waiting.popleft()
@@ -51,11 +45,4 @@ class PersonBackend:
         return [Done(ticket, Generation(f"{line}\n", "finished", self.name, duration_ms=took, details=TYPED))]
 
     def cancel(self, ticket: int) -> None:
-        """Forget a turn."""
         self._waiting = deque((other, request) for other, request in self._waiting if other != ticket)
-
-    def release(self, session: str) -> None:
-        """Do nothing: there is no cache."""
-
-    def close(self) -> None:
-        """Do nothing: there is no memory to free."""

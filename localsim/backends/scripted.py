@@ -13,10 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from localsim.backends.base import Done
+from localsim.backends.base import Backend, Done
 from localsim.conversation.episode import Observation
 from localsim.conversation.exchange import Generation, Request
-from localsim.conversation.rules.grammar import ActionLines, Line
+from localsim.conversation.rules.grammar import ActionLines
 from localsim.conversation.scenario import WRITER
 from localsim.conversation.transcript import ACTION_TYPES, Action, Transcript, Turn
 from localsim.errors import GenerationFailed, InvalidInput, MalformedReply
@@ -25,7 +25,7 @@ from localsim.families import Player, player_of
 PREFIX = "scripted"
 
 
-class ScriptedBackend:
+class ScriptedBackend(Backend):
     """Replies without a model.
 
     Either `replies`, each used once in order: an Action, or a raw text that stands for what a model wrote after the
@@ -44,12 +44,7 @@ class ScriptedBackend:
         self._tickets = 0
         self._done: list[Done] = []
 
-    def thinks(self) -> bool:
-        """Always False: a script writes down no thoughts."""
-        return False
-
     def submit(self, request: Request) -> int:
-        """Write the reply at once; `poll` returns it."""
         self._tickets += 1
         try:
             result: Generation | GenerationFailed = Generation(self._text(request), "finished", self.name)
@@ -59,19 +54,11 @@ class ScriptedBackend:
         return self._tickets
 
     def poll(self) -> list[Done]:
-        """All replies written since the last call."""
         done, self._done = self._done, []
         return done
 
     def cancel(self, ticket: int) -> None:
-        """Forget a reply."""
         self._done = [done for done in self._done if done.ticket != ticket]
-
-    def release(self, session: str) -> None:
-        """Do nothing: there is no cache."""
-
-    def close(self) -> None:
-        """Do nothing: there is no memory to free."""
 
     def _text(self, request: Request) -> str:
         if self._player is not None:
@@ -97,7 +84,7 @@ class ScriptedBackend:
         assert isinstance(form, ActionLines), "a writer's reply has the form of lines"
         for _ in form.lines:
             line = form.line(written)
-            view = _part(seen, line, Transcript(tuple(turns)))
+            view = replace(seen, viewer=line.speaker, transcript=Transcript(tuple(turns)), allowed=line.ways)
             turns.append(Turn(len(turns), line.speaker, self._action(player, view, rng)))
             written += turns[-1].line + "\n"
             if form.finished(written):
@@ -114,11 +101,6 @@ class ScriptedBackend:
         if not isinstance(action, Action):
             raise GenerationFailed(f"{self.name} as {seen.viewer} returned {action!r}, which is no Action")
         return action
-
-
-def _part(seen: Observation, line: Line, transcript: Transcript) -> Observation:
-    """The writer's view with one character in front."""
-    return replace(seen, viewer=line.speaker, transcript=transcript, allowed=line.ways)
 
 
 def _after_prefill(request: Request, turns: list[Turn]) -> str:

@@ -1,8 +1,8 @@
 """The command line: options and output, no logic. A command's module is imported when the command is used.
 
 Exit codes: 0 ok, 1 unexpected, 2 usage, 3 invalid input, 4 model missing or bad checksum, 5 database,
-6 finished with failures above --fail-on-error or (--strict) with talks that do not play, 7 backend unavailable,
-130 interrupted by Ctrl-C, 143 by SIGTERM.
+6 finished with failures above --fail-on-error, with talks that do not play (--strict), or without what `check` demands,
+7 backend unavailable, 130 interrupted by Ctrl-C, 143 by SIGTERM.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "score": ("score", "Score stored episodes: outcome, leaks, judges."),
     "report": ("report", "Compare the modes of a run as a table, JSON or HTML."),
     "compare": ("comparing", "Print paired differences between modes or runs."),
+    "check": ("check", "Check that a run meets demands, with exit code and JUnit XML."),
     "design": ("report", "Plan scenarios and seeds for a wanted difference, from a pilot run."),
     "plot": ("report", "Write the figures of a run as SVG, PNG and PDF."),
     "card": ("report", "Write the simulation card of a run."),
@@ -48,6 +49,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "scenarios": ("scenarios", "List, show, validate, generate and import scenarios."),
     "leakage": ("score", "Measure the leakage detector, or fit it to your labels."),
     "controls": ("score", "Check every measure with players whose behaviour is known."),
+    "plugin": ("plugin", "Begin a package that adds an evaluator, a game or a backend."),
     "models": ("models", "List, fetch, verify, measure and optimize models."),
     "config": ("config", "List settings, and where each one is set."),
     "doctor": ("config", "Check this machine and the build of llama.cpp."),
@@ -55,9 +57,9 @@ _COMMANDS: dict[str, tuple[str, str]] = {
 
 EPILOG = """\b
 Exit codes: 0 ok, 1 unexpected, 2 usage, 3 invalid input, 4 model missing or
-bad checksum, 5 database, 6 too many failed episodes or talks that do not play
-(--strict), 7 backend unavailable, 130 interrupted by Ctrl-C, 143 by SIGTERM
-(localsim resume continues)."""
+bad checksum, 5 database, 6 too many failed episodes, talks that do not play
+(--strict) or demands that do not hold (check), 7 backend unavailable,
+130 interrupted by Ctrl-C, 143 by SIGTERM (localsim resume continues)."""
 
 
 class LazyGroup(click.Group):

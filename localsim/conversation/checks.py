@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from localsim.conversation.rules.values import Identifier, Place, Text, Value
+from localsim.conversation.rules.values import Identifier, Place, Text, Value, repeats
 from localsim.errors import suggest
 
 CHECK_KINDS = ("disclosed", "said", "left", "price_agreed")
@@ -68,9 +68,8 @@ def problems_of_checks(
 ) -> Iterator[tuple[Place, str]]:
     """Yield the contradictions of checks and rule; `names` are those of the agents, `facts` id -> terms."""
     known = [check.name for check in checks]
+    yield from repeats("check name", [(("checks", number, "name"), name) for number, name in enumerate(known)])
     for number, check in enumerate(checks):
-        if check.name in known[:number]:
-            yield ("checks", number, "name"), f"check name given more than once: {check.name}"
         if not check.kind:
             yield ("checks", number), f"give exactly one of {', '.join(CHECK_KINDS)}"
         if check.disclosed is not None and check.disclosed not in facts:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from localsim.conversation.episode import MODES, Mode
@@ -33,13 +34,14 @@ class Control:
     """Key of the measure."""
     low: float | None
     """The exact value, the probability, or the lower end; None if the measure must have no value at all."""
-    high: float | None = None
-    theory: Theory = "exact"
     why: str = ""
     """One phrase that says from where the value follows."""
     task: str = ""
     """A key of `Family.control_tasks`; '' is the family's default task."""
     modes: Sequence[Mode] = MODES
+    high: float | None = None
+    """The upper end of a `range`."""
+    theory: Theory = "exact"
 
     def interval(self, n: int) -> tuple[float, float] | None:
         """Return the ends of the allowed values, with `n` scored episodes; None if no value is allowed."""
@@ -78,22 +80,14 @@ def _quantile(probability: float, n: int, p: float) -> int:
     return n
 
 
-def exactly(
-    player: str, measure: str, value: float | None, why: str, task: str = "", modes: Sequence[Mode] = MODES
-) -> Control:
-    """Return a control with one allowed value; None: the measure must have no value."""
-    return Control(player, measure, value, None, "exact", why, task, modes)
-
-
-def by_chance(
-    player: str, measure: str, probability: float, why: str, task: str = "", modes: Sequence[Mode] = MODES
-) -> Control:
-    """Return a control of a share of episodes, each of which counts with a known probability."""
-    return Control(player, measure, probability, None, "chance", why, task, modes)
+exactly = Control
+"""A control with one allowed value; None: the measure must have no value."""
+by_chance = partial(Control, theory="chance")
+"""A control of a share of episodes, each of which counts with a known probability."""
 
 
 def between(
     player: str, measure: str, low: float, high: float, why: str, task: str = "", modes: Sequence[Mode] = MODES
 ) -> Control:
     """Return a control with an interval of allowed values that follows from theory."""
-    return Control(player, measure, low, high, "range", why, task, modes)
+    return Control(player, measure, low, why, task, modes, high, "range")

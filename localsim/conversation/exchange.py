@@ -32,7 +32,10 @@ def reply_begun(messages: Sequence[Message]) -> tuple[tuple[Message, ...], tuple
 
 
 class Form(Protocol):
-    """The form of a reply. Every method receives the prefill and the text so far, as one string."""
+    """The form of a reply. Every method receives the prefill and the text so far, as one string.
+
+    What a form inherits holds for a reply without utterances of agents, such as a judge's.
+    """
 
     def grammar(self) -> str:
         """Return the GBNF of the text after the prefill.
@@ -43,23 +46,28 @@ class Form(Protocol):
     def finished(self, text: str) -> bool:
         """Return True if the reply is complete; called when a line has just ended."""
 
-    def forced(self, text: str) -> str:
+    def forced(self, text: str) -> str:  # noqa: ARG002 - overridden
         """Return the text that must follow, which needs no drawing of tokens; '' if the model is free."""
+        return ""
 
-    def choices(self, text: str) -> tuple[str, ...]:
+    def choices(self, text: str) -> tuple[str, ...]:  # noqa: ARG002 - overridden
         """Return the texts of which exactly one comes next, where the next token decides among fixed options; else ().
 
         A backend that sees probabilities keeps those of the options.
         """
+        return ()
 
-    def in_text(self, text: str) -> bool:
+    def in_text(self, text: str) -> bool:  # noqa: ARG002 - overridden
         """Return True if the next token belongs to an utterance; repetition penalties act only there."""
+        return False
 
-    def utterances(self, text: str) -> tuple[tuple[str, str], ...]:
+    def utterances(self, text: str) -> tuple[tuple[str, str], ...]:  # noqa: ARG002 - overridden
         """Return (speaker, words) of the closed lines that this reply has added."""
+        return ()
 
-    def speaker(self, text: str) -> str:
+    def speaker(self, text: str) -> str:  # noqa: ARG002 - overridden
         """Return the speaker of the line that is being written."""
+        return ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,31 +31,11 @@ Figure = Literal["", "style", "secrets"]
 """The figure that every family has and that draws the measure; a family names the measures of its main figure."""
 
 GENERAL = (
-    "success_rate",
-    "checks_passed",
-    "explicit_end_rate",
-    "disclosed_rate",
-    "early_disclosures",
-    "omniscient_leaks",
-    "words_per_turn",
-    "filler_rate",
-    "turns",
-    "repeated_turn_rate",
-    "other_language_rate",
-    "plays_rate",
-    "task_touched_rate",
-    "own_repeat_rate",
-    "loop_rate",
-    "other_role_rate",
-    "assistant_rate",
-    "refusal_rate",
-    "spill_rate",
-    "farewell_rate",
-    "stale_rate",
-    "malformed_rate",
-    "repaired_rate",
-    "truncated_rate",
-)
+    "success_rate checks_passed explicit_end_rate disclosed_rate early_disclosures omniscient_leaks words_per_turn "
+    "filler_rate turns repeated_turn_rate other_language_rate plays_rate task_touched_rate own_repeat_rate "
+    "loop_rate other_role_rate assistant_rate refusal_rate spill_rate farewell_rate stale_rate malformed_rate "
+    "repaired_rate truncated_rate"
+).split()
 """Keys of the measures that every family has; `reports.measures` collects the measures themselves."""
 
 

@@ -108,11 +108,7 @@ def _ask(request: Request, speaker: str) -> Generator[Step, Generation | None, _
 def _agent_turn(spec: EpisodeSpec, talk: Transcript, slot: Slot) -> Generator[Step, Generation | None, Transcript]:
     reason, wrote = "", ""
     for attempt in range(ATTEMPTS):
-        if spec.mode in SINGLE_AUTHOR:
-            request = _script_request(spec, talk, attempt, (slot,))
-        else:
-            request = _turn_request(spec, talk, attempt, slot)
-        reply = yield from _ask(request, slot.speaker)
+        reply = yield from _ask(_request(spec, talk, attempt, (slot,)), slot.speaker)
         wrote = "\n".join(reply.lines)
         try:
             turn = _read(spec, len(talk), slot, wrote, cut=reply.cut, typed=reply.typed)
@@ -153,7 +149,7 @@ def script(spec: EpisodeSpec) -> Play:
                 talk = yield from _tell(talk, step)
                 continue
             coming = _with_one_note(spec, talk, ahead(rules, spec.scenario, talk, spec.seed, step))
-        reply = yield from _ask(_script_request(spec, talk, attempt, coming), coming[0].speaker)
+        reply = yield from _ask(_request(spec, talk, attempt, coming), coming[0].speaker)
         lines, cut = reply.lines, reply.cut
         if cut and len(lines) > 1:
             lines, cut = lines[:-1], False  # the model can write that line again, whole
@@ -249,43 +245,31 @@ def _repair(scenario: Scenario, speaker: str) -> Repair:
     return partial(utterance, speaker=speaker, names=scenario.names, actions=actions)
 
 
-def _turn_request(spec: EpisodeSpec, talk: Transcript, attempt: int, slot: Slot) -> Request:
-    speaker = slot.speaker
-    seen = observe(spec.scenario, spec.mode, speaker, talk, spec.grants, slot.ways, slot.since)
+def _request(spec: EpisodeSpec, talk: Transcript, attempt: int, coming: tuple[Slot, ...]) -> Request:
+    """Return the request for the next lines: one of an agent, or some of a script."""
+    first = coming[0]
+    speaker = WRITER if spec.mode in SINGLE_AUTHOR else first.speaker
+    layout = spec.layouts.get(speaker, FIRST)
+    if speaker == WRITER:
+        seen = observe(spec.scenario, spec.mode, WRITER, talk, NOTHING, first.ways)
+        messages = (*writer_messages(seen, spec.variant, layout), *lines_of(talk))
+    else:
+        seen = observe(spec.scenario, spec.mode, speaker, talk, spec.grants, first.ways, first.since)
+        messages = agent_messages(seen, spec.variant, layout)
+    heard = (talk if speaker == WRITER else seen.transcript).acts
     return Request(
         session=f"{spec.hash}/{speaker}",
         speaker=speaker,
         turn=len(talk),
         attempt=attempt,
-        messages=agent_messages(seen, spec.variant, spec.layouts.get(speaker, FIRST)),
-        note=note_of(seen, spec.variant, spec.layouts.get(speaker, FIRST)),
-        prefill=speaker,
+        messages=messages,
+        note=note_of(seen, spec.variant, layout),
+        prefill=first.speaker,
         seed=spec.turn_seed(len(talk), attempt),
-        max_tokens=spec.scenario.limits.tokens,
-        sampling=_sampling(spec, (slot,)),
-        form=_form(spec, talk, (slot,)),
-        heard=_heard(seen.transcript),
-        observation=seen,
-    )
-
-
-def _script_request(spec: EpisodeSpec, talk: Transcript, attempt: int, coming: tuple[Slot, ...]) -> Request:
-    """Return the request for the next lines of a script."""
-    seen = observe(spec.scenario, spec.mode, WRITER, talk, NOTHING, coming[0].ways)
-    turn = len(talk)
-    return Request(
-        session=f"{spec.hash}/{WRITER}",
-        speaker=WRITER,
-        turn=turn,
-        attempt=attempt,
-        messages=(*writer_messages(seen, spec.variant, spec.layouts.get(WRITER, FIRST)), *lines_of(talk)),
-        note=note_of(seen, spec.variant, spec.layouts.get(WRITER, FIRST)),
-        prefill=coming[0].speaker,
-        seed=spec.turn_seed(turn, attempt),
         max_tokens=spec.scenario.limits.tokens * len(coming),
         sampling=_sampling(spec, coming),
         form=_form(spec, talk, coming),
-        heard=_heard(talk),
+        heard=tuple((turn.speaker, turn.action.text) for turn in heard if turn.action.text),
         observation=seen,
     )
 
@@ -294,10 +278,6 @@ def _sampling(spec: EpisodeSpec, coming: tuple[Slot, ...]) -> Sampling:
     """Return the settings for the next lines. Moves are decisions to be measured, however unlikely."""
     moving = any(isinstance(way, Bound) for slot in coming for way in slot.ways)
     return replace(spec.sampling, act_min_p=0.0) if moving else spec.sampling
-
-
-def _heard(talk: Transcript) -> tuple[tuple[str, str], ...]:
-    return tuple((turn.speaker, turn.action.text) for turn in talk.acts if turn.action.text)
 
 
 def _form(spec: EpisodeSpec, talk: Transcript, coming: tuple[Slot, ...]) -> ActionLines:

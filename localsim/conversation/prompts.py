@@ -12,7 +12,7 @@ import re
 from localsim.conversation.episode import AgentView, Observation
 from localsim.conversation.exchange import Message
 from localsim.conversation.scenario import WRITER
-from localsim.conversation.transcript import Action, ActionType, Transcript, line_of
+from localsim.conversation.transcript import Action, Transcript, line_of
 from localsim.conversation.wording.layouts import FIRST, LAYOUTS, Layout
 from localsim.conversation.wording.moving import WRITE_PHASES, move_lines
 from localsim.conversation.wording.notes import note, script_note
@@ -20,7 +20,7 @@ from localsim.conversation.wording.paraphrases import WORDINGS
 from localsim.conversation.wording.personas import persona_lines
 from localsim.conversation.wording.sight import ABSENT, visibility_lines
 from localsim.conversation.wording.variants import Spacing, variant_of
-from localsim.conversation.wording.wordings import Wording
+from localsim.conversation.wording.wordings import Wording, listed
 
 VERSION = "4"
 INTERVIEWER = "an interviewer"
@@ -71,7 +71,7 @@ def agent_instructions(seen: Observation, variant: int = 0, layout: str = FIRST)
         parts = [words.role.format(me=me.name, others=INTERVIEWER), words.setting.format(text=seen.setting)]
         return spacing.between.join([*parts, *_about(me, words, spacing, own=True), *_ways(seen, words, me.name)])
     others = [agent for agent in seen.agents if agent.name != me.name]
-    names = _listing([agent.name for agent in others])
+    names = listed([agent.name for agent in others])
     parts = [words.role.format(me=me.name, others=names), words.setting.format(text=seen.setting)]
     parts += relationship_lines(seen, words)
     parts += _about(me, words, spacing, own=True)
@@ -89,7 +89,7 @@ def agent_instructions(seen: Observation, variant: int = 0, layout: str = FIRST)
 def writer_messages(seen: Observation, variant: int = 0, layout: str = FIRST) -> tuple[Message, ...]:
     """Return the chat of the model that writes a whole script."""
     words, spacing = variant_of(variant).words, variant_of(variant).spacing
-    names = _listing([agent.name for agent in seen.agents])
+    names = listed([agent.name for agent in seen.agents])
     parts = [words.write.format(names=names), words.setting.format(text=seen.setting)]
     parts += relationship_lines(seen, words)
     for agent in seen.agents:
@@ -110,7 +110,10 @@ def _about(agent: AgentView, words: Wording, spacing: Spacing, layout: str = FIR
     profile = words.about if LAYOUTS[layout].notes and not own else words.profiles[form]
     parts = []
     if agent.profile:
-        text = ", ".join(_field(label, value, words) for label, value in agent.profile)
+        text = ", ".join(
+            words.age.format(text=value) if label == "age" and value.isdigit() else value.rstrip(".")
+            for label, value in agent.profile
+        )
         parts.append(profile.format(name=agent.name, text=text))
     parts += persona_lines(agent, spacing, own=own)
     if agent.goal:
@@ -131,10 +134,6 @@ def _owned(agent: AgentView, fact: str, owned: str) -> str:
     without their friends (docs/log/prompts.md).
     """
     return fact if re.search(rf"\b{re.escape(agent.name)}\b", fact) else owned.format(name=agent.name, text=fact)
-
-
-def _field(label: str, value: str, words: Wording) -> str:
-    return words.age.format(text=value) if label == "age" and value.isdigit() else value.rstrip(".")
 
 
 def relationship_lines(seen: Observation, words: Wording = WORDINGS[0]) -> list[str]:
@@ -161,13 +160,6 @@ def _task(seen: Observation, words: Wording, name: str, layout: Layout, reply: s
 
 def _ways(seen: Observation, words: Wording, name: str) -> list[str]:
     """Return an example line for each action and move."""
-    lines = [f"{words.actions[kind]}: {line_of(name, _example(kind))}" for kind in seen.actions]
+    examples = [Action(kind, "" if kind == "none" else "...") for kind in seen.actions]
+    lines = [f"{words.actions[kind]}: {line_of(name, each)}" for kind, each in zip(seen.actions, examples, strict=True)]
     return [*lines, *move_lines(seen, name)]
-
-
-def _example(kind: ActionType) -> Action:
-    return Action(kind, "" if kind == "none" else "...")
-
-
-def _listing(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

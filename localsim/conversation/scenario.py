@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -30,6 +30,7 @@ from localsim.conversation.rules.values import (
     idle,
     problems_of_move,
     problems_of_phase,
+    repeats,
 )
 from localsim.conversation.transcript import ACTION_TYPES, ActionType
 
@@ -255,10 +256,10 @@ class Scenario(Document):
                 (("agents", number, "background", position, "id"), passage.id)
                 for position, passage in enumerate(agent.background)
             ]
-            yield from _repeats("passage id", passages)
-        yield from _repeats("agent name", names)
-        yield from _repeats("fact id", facts)
-        yield from _repeats("action", [(("actions", number), kind) for number, kind in enumerate(self.actions)])
+            yield from repeats("passage id", passages)
+        yield from repeats("agent name", names)
+        yield from repeats("fact id", facts)
+        yield from repeats("action", [(("actions", number), kind) for number, kind in enumerate(self.actions)])
         if not self.moves and set(self.actions) <= {"none"}:
             yield ("actions",), "without moves, some action besides none must be allowed"
         yield from self._conflicts_of_rules()
@@ -271,8 +272,8 @@ class Scenario(Document):
     def _conflicts_of_rules(self) -> Iterator[tuple[Place, str]]:
         """Yield the contradictions of moves and phases."""
         known = (*self.actions, *(move.name for move in self.moves))
-        yield from _repeats("move", [(("moves", number, "name"), move.name) for number, move in enumerate(self.moves)])
-        yield from _repeats(
+        yield from repeats("move", [(("moves", number, "name"), move.name) for number, move in enumerate(self.moves)])
+        yield from repeats(
             "phase", [(("phases", number, "name"), each.name) for number, each in enumerate(self.phases)]
         )
         for number, move in enumerate(self.moves):
@@ -431,11 +432,3 @@ def _drop_empty(data: dict[str, Any], names: Iterable[str]) -> None:
     for name in names:
         if not data[name]:
             del data[name]
-
-
-def _repeats(what: str, values: Sequence[tuple[Place, str]]) -> Iterator[tuple[Place, str]]:
-    seen: set[str] = set()
-    for place, value in values:
-        if value in seen:
-            yield place, f"{what} given more than once: {value}"
-        seen.add(value)

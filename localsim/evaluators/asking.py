@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from localsim.backends.base import Backend
 from localsim.backends.open import Needs, absolute, open_backends
-from localsim.conversation.exchange import Request
+from localsim.conversation.exchange import Form, Request
 from localsim.errors import GenerationFailed
 from localsim.evaluators.base import Asked
 from localsim.store.records import ContentRecord, JudgementRecord, Record, hash_of
@@ -66,36 +66,15 @@ class Case:
     """The second episode of a pair."""
 
 
-class JudgeForm:
-    """The part that the forms of all judges share: their replies contain no utterances of agents."""
-
-    def choices(self, text: str) -> tuple[str, ...]:  # noqa: ARG002 - asked of every form
-        """Return (): the options of judges are not weighed."""
-        return ()
-
-    def in_text(self, text: str) -> bool:  # noqa: ARG002 - asked of every form
-        """Return False: a reason may repeat words of the conversation."""
-        return False
-
-    def speaker(self, text: str) -> str:  # noqa: ARG002 - asked of every form
-        """Return '': a judge is no agent."""
-        return ""
-
-    def utterances(self, text: str) -> tuple[tuple[str, str], ...]:  # noqa: ARG002 - asked of every form
-        """Return (): penalties have nothing to look back on."""
-        return ()
-
-
 @dataclass(frozen=True)
-class Verdict(JudgeForm):
-    """The form of a judge's reply: `Reason: ...`, then `LABEL: N` on a line of its own (an `exchange.Form`)."""
+class Verdict(Form):
+    """The form of a judge's reply: `Reason: ...`, then `LABEL: N` on a line of its own."""
 
     low: int
     high: int
     label: str = "Score"
 
     def grammar(self) -> str:
-        """Return the GBNF of the text after `Reason:`."""
         numbers = " | ".join(f'"{number}"' for number in range(self.high, self.low - 1, -1))
         return (
             f'root ::= " " first char{{0,{REASON_CHARS - 1}}} "\\n{self.label}: " number "\\n"?\n'
@@ -104,7 +83,6 @@ class Verdict(JudgeForm):
         )
 
     def finished(self, text: str) -> bool:
-        """Return True if the line with the number is closed."""
         return text.endswith("\n") and f"\n{self.label}: " in text
 
     def forced(self, text: str) -> str:
@@ -120,7 +98,7 @@ class Verdict(JudgeForm):
 
 
 @dataclass(frozen=True)
-class OneOf(JudgeForm):
+class OneOf(Form):
     """The form of a reply that is one of several words. No word may begin with another one."""
 
     words: tuple[str, ...]
@@ -128,16 +106,10 @@ class OneOf(JudgeForm):
     """The fixed start of the reply."""
 
     def grammar(self) -> str:
-        """Return the GBNF of the text after the start."""
         return f'root ::= " " ({" | ".join(json.dumps(word) for word in self.words)})\n'
 
     def finished(self, text: str) -> bool:
-        """Return True if a word is complete."""
         return self.read(text.removeprefix(self.start)) is not None
-
-    def forced(self, text: str) -> str:  # noqa: ARG002 - asked of every form
-        """Return '': the model is free to choose its word."""
-        return ""
 
     def read(self, text: str) -> str | None:
         """Return the word of a reply, in any case and with or without a full stop; None if it is none of the words."""

@@ -1,6 +1,6 @@
 """The protocol of evaluators, which turn completed episodes into scores.
 
-`evaluate.score_run` drives all of them: rules that only read (style, outcome, checks), the leakage detector, models as
+`evaluate.score_runs` drives all of them: rules that only read (style, outcome, checks), the leakage detector, models as
 judges, and evaluators of other packages. If an evaluator breaks, its scores are missing and a score without a value
 says why; the run continues, and nothing becomes a 0.
 """
@@ -20,17 +20,11 @@ from localsim.conversation.exchange import Generation, Request
 from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript
-from localsim.errors import (
-    BackendUnavailable,
-    DatabaseError,
-    GenerationFailed,
-    Interrupted,
-    InvalidInput,
-    ModelMissing,
-)
+from localsim.errors import BackendUnavailable, DatabaseError, GenerationFailed, Interrupted, InvalidInput, ModelMissing
 from localsim.store.records import Record
 
 _log = logging.getLogger("localsim.evaluators")
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True)
@@ -55,6 +49,10 @@ class Asked:
         """The text after the prefill; None if there is no reply."""
         return self.reply.text if isinstance(self.reply, Generation) else None
 
+    def read(self, reader: Callable[[str], _Result | None]) -> _Result | None:
+        """Return what a reader makes of the text; None if there is no reply, or if it cannot be read."""
+        return None if self.text is None else reader(self.text)
+
 
 Steps = Generator[Sequence[Request], Sequence[Asked], list[Evaluation]]
 """A generator that yields requests to a judge, receives the answers in the same order, and returns evaluations."""
@@ -75,6 +73,8 @@ class Evaluator:
     """The values that its measures must have for players whose behaviour is known."""
     model: str | None = None
     """The model that answers its requests; None if it asks no model."""
+    together: int = 1
+    """Episodes that are scored and stored in one transaction."""
     doing: str = ""
     """What is said before each batch, such as "searching for leaks"; empty for an evaluator that takes no time."""
 
@@ -83,32 +83,26 @@ class Evaluator:
         return True
 
     def batches(self, subjects: Sequence[Subject], scored: Scored) -> Iterator[tuple[Subject, ...]]:
-        """Yield groups of episodes to score and store in one transaction; by default each unscored episode alone."""
-        yield from ((subject,) for subject in subjects if subject.episode_id not in scored)
+        """Yield groups of episodes to score and store in one transaction; by default those that are not scored."""
+        waiting = [subject for subject in subjects if subject.episode_id not in scored]
+        yield from (tuple(waiting[at : at + self.together]) for at in range(0, len(waiting), self.together))
 
     def evaluate(self, batch: tuple[Subject, ...]) -> Steps:
         """Score a batch."""
         raise NotImplementedError
 
 
-BATCH = 50
-"""Episodes that a scorer scores in one transaction."""
-
-
 class Scorer(Evaluator):
     """An evaluator that needs only the transcript, the scenario and the answer key of one episode."""
+
+    together = 50
+    """Opening the database takes longer than scoring an episode."""
 
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
         """Return the scores of a completed episode, each with its turns; a score that is unknown is left out."""
         raise NotImplementedError
 
-    def batches(self, subjects: Sequence[Subject], scored: Scored) -> Iterator[tuple[Subject, ...]]:
-        """Yield groups of BATCH episodes, because opening the database takes longer than scoring one."""
-        waiting = [subject for subject in subjects if subject.episode_id not in scored]
-        yield from (tuple(waiting[at : at + BATCH]) for at in range(0, len(waiting), BATCH))
-
     def evaluate(self, batch: tuple[Subject, ...]) -> Steps:
-        """Score each episode on its own."""
         yield from ()
         return [self.evaluation(subject) for subject in batch]
 
@@ -153,7 +147,6 @@ def kept(owner: object, given: Sequence[Score], scenario: Scenario, transcript: 
 ERROR = "evaluator_error"
 """The score of an episode on which an evaluator failed: without a value, with the reason."""
 _OF_THE_MACHINE = (BackendUnavailable, DatabaseError, Interrupted, ModelMissing)
-_Result = TypeVar("_Result")
 
 
 def guarded(name: str, work: Callable[[], _Result], failed: Callable[[Score], _Result]) -> _Result:

@@ -11,22 +11,16 @@ from localsim.conversation.checks import ANYBODY, Check, SuccessRule
 from localsim.conversation.controls import exactly
 from localsim.conversation.episode import Score, Subject
 from localsim.conversation.measures import Measure
-from localsim.conversation.scenario import AnswerKey, Fact, Scenario
+from localsim.conversation.scenario import AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript, Turn
 from localsim.evaluators.base import Scorer
 from localsim.families import family_of
 from localsim.families.prices import find_prices
 from localsim.families.terms import utters
 
-CHECKS_PASSED = Measure(
-    key="checks_passed",
-    heading="checks passed",
-    meaning="share of the scenario’s own checks with the result that its author expects",
-    score="checks_passed",
-    kind="share",
-    group="goals",
-    compared=True,
-)
+CHECKS_PASSED = Measure("checks_passed", "checks passed",
+                        "share of the scenario’s own checks with the result that its author expects",
+                        score="checks_passed", kind="share", group="goals", compared=True)  # fmt: skip
 
 
 class Checks(Scorer):
@@ -41,7 +35,6 @@ class Checks(Scorer):
     )
 
     def applies(self, subject: Subject) -> bool:
-        """Return True if the author wrote checks."""
         return bool(subject.answer.checks)
 
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
@@ -91,13 +84,9 @@ def _by(check: Check, turns: Sequence[Turn]) -> Iterator[Turn]:
 
 
 def _disclosed(check: Check, turns: Sequence[Turn], scenario: Scenario) -> Iterator[Turn]:
-    fact = _fact(scenario, str(check.disclosed))
+    fact = next(fact for agent in scenario.agents for fact in agent.facts if fact.id == check.disclosed)
     family = family_of(scenario.family)
     return (turn for turn in _by(check, turns) if any(family.utters(turn.action.text, term) for term in fact.terms))
-
-
-def _fact(scenario: Scenario, wanted: str) -> Fact:
-    return next(fact for agent in scenario.agents for fact in agent.facts if fact.id == wanted)
 
 
 def _said(check: Check, turns: Sequence[Turn], _scenario: Scenario) -> Iterator[Turn]:

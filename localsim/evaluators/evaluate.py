@@ -65,14 +65,6 @@ def evaluated(subject: Subject) -> list[Record]:
     return records
 
 
-def score_run(store: Store, run_id: str, evaluators: Sequence[Evaluator], say: Notify) -> dict[str, int]:
-    """Score the completed episodes of a run that these versions have not scored. Nothing is simulated.
-
-    Returns evaluator name -> number of episodes scored now. Raises ModelMissing or BackendUnavailable, as a run does.
-    """
-    return score_runs(store, [run_id], evaluators, say)
-
-
 def score_runs(
     store: Store,
     runs: Sequence[str],
@@ -81,9 +73,11 @@ def score_runs(
     only: Collection[Condition] | None = None,
     panel: OpenPanel | None = None,
 ) -> dict[str, int]:
-    """Score the episodes of several runs together, as `score_run` does, so that they can be judged against each other.
+    """Score the completed episodes of runs that these versions have not scored. Nothing is simulated.
 
-    `only` are the conditions whose episodes are scored. `panel` opens the judges elsewhere than in this process.
+    The runs are scored together, so that they can be judged against each other. `only` are the conditions whose
+    episodes are scored. `panel` opens the judges elsewhere than in this process. Returns evaluator name -> number of
+    episodes scored now. Raises ModelMissing or BackendUnavailable, as a run does.
     """
     subjects = [
         subject
@@ -105,7 +99,7 @@ def read_again(store: Store, run_id: str, say: Notify) -> None:
     """Score the episodes of a run that the present versions of style, play, outcome and checks have not scored."""
     families = dict.fromkeys(queries.families_of(store, run_id))
     evaluators = chain.from_iterable(readers_of(family) for family in families)
-    score_run(store, run_id, list({each.name: each for each in evaluators}.values()), say)
+    score_runs(store, [run_id], list({each.name: each for each in evaluators}.values()), say)
 
 
 def _score(store: Store, evaluator: Evaluator, batches: list[Batch], say: Notify, panel: OpenPanel | None) -> int:
@@ -124,7 +118,11 @@ def _score(store: Store, evaluator: Evaluator, batches: list[Batch], say: Notify
             begun += len(batch)
             evaluations = guarded(evaluator.name, work, partial(_failed, batch))
             store.take_in(_records(evaluator, evaluations))
-            errors = {each.episode_id: each.scores[0].reason for each in evaluations if _is_error(each)}
+            errors = {
+                each.episode_id: each.scores[0].reason
+                for each in evaluations
+                if each.scores and each.scores[0].name == ERROR
+            }
             failures |= errors
             count += len({each.episode_id for each in evaluations if each.scores} - errors.keys())
             if evaluator.model is not None:
@@ -139,10 +137,6 @@ def _score(store: Store, evaluator: Evaluator, batches: list[Batch], say: Notify
 
 def _failed(batch: Batch, error: Score) -> list[Evaluation]:
     return [Evaluation(subject.episode_id, (error,)) for subject in batch]
-
-
-def _is_error(evaluation: Evaluation) -> bool:
-    return bool(evaluation.scores) and evaluation.scores[0].name == ERROR
 
 
 def driven(

@@ -47,11 +47,7 @@ class Question:
     case: Case
     request: Request
     verdict: Verdict
-    """The form of the reply."""
-
-    def read(self, asked: Asked) -> tuple[int, str] | None:
-        """Return score and reason of the reply; None if it cannot be read."""
-        return None if asked.text is None else self.verdict.read(asked.text)
+    """The form of the reply: a score and its reason."""
 
 
 class Judge(Evaluator):
@@ -75,7 +71,7 @@ class Judge(Evaluator):
             answers = list(zip(asked, (yield [question.request for question in asked]), strict=True))
             records: list[Record] = []
             for question, answer in answers:
-                readable = question.read(answer) is not None
+                readable = answer.read(question.verdict.read) is not None
                 records += judgement_records(question.case, self.name, self.version, answer, readable=readable)
             whole = all(answer.text is not None for _, answer in answers)
             evaluations.append(Evaluation(subject.episode_id, tuple(scores(answers)) if whole else (), tuple(records)))
@@ -143,7 +139,7 @@ def scores(answers: Sequence[tuple[Question, Asked]]) -> Iterator[Score]:
     forms: dict[str, Verdict] = {}
     for question, answer in answers:
         forms[question.case.name] = question.verdict
-        verdicts.setdefault((question.case.agent, question.case.name), []).append(question.read(answer))
+        verdicts.setdefault((question.case.agent, question.case.name), []).append(answer.read(question.verdict.read))
     for (named, dimension), given in verdicts.items():
         agent = named or None
         read = [verdict for verdict in given if verdict is not None]

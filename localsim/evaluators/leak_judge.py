@@ -16,7 +16,7 @@ from localsim.conversation.episode import Sampling, Score, Subject, derive_seed
 from localsim.conversation.exchange import Message, Request
 from localsim.conversation.scenario import Scenario
 from localsim.evaluators.asking import Case, OneOf, judgement_records
-from localsim.evaluators.base import Asked, Evaluation, Evaluator, Scored, Steps
+from localsim.evaluators.base import Asked, Evaluation, Evaluator, Steps
 from localsim.evaluators.leaks import facts_of, private_facts
 from localsim.families import family_of
 from localsim.leakage.pairs import LABELS, PrivateFact
@@ -27,8 +27,6 @@ PREFIX = "leak_judge."
 """Start of the evaluator's name; the judge's model follows."""
 FACT = "fact."
 """Start of the name of a score and of its judgements; the fact's id follows."""
-EPISODES = 4
-"""Episodes in one batch, so that the searches of several conversations fill the engine."""
 DISCLOSED = "disclosed"
 START = "Answer:"
 FORM = OneOf(LABELS, START)
@@ -86,19 +84,15 @@ class LeakJudge(Evaluator):
     """A model that decides for each private fact if it comes out, and in which turn first."""
 
     version = VERSION
+    together = 4
+    """The searches of several conversations fill the engine."""
 
     def __init__(self, model: str) -> None:
         self.name = f"{PREFIX}{model}"
         self.model = model
 
     def applies(self, subject: Subject) -> bool:
-        """Return True if the conversation has words, and private facts that the judge is asked about."""
         return bool(ends_of(subject)) and bool(facts_asked(subject.scenario))
-
-    def batches(self, subjects: Sequence[Subject], scored: Scored) -> Iterator[tuple[Subject, ...]]:
-        """Yield a few unscored episodes at a time."""
-        waiting = [subject for subject in subjects if subject.episode_id not in scored]
-        yield from (tuple(waiting[at : at + EPISODES]) for at in range(0, len(waiting), EPISODES))
 
     def evaluate(self, batch: tuple[Subject, ...]) -> Steps:
         """Ask about all facts side by side.
@@ -205,7 +199,7 @@ def _seed(subject: Subject, fact: PrivateFact, *parts: str | int) -> int:
 
 def label_of(asked: Asked) -> str | None:
     """Return the label of a reply; None if it is missing or cannot be read."""
-    return None if asked.text is None else FORM.read(asked.text)
+    return asked.read(FORM.read)
 
 
 def scores(inquiries: Sequence[Inquiry]) -> Iterator[Score]:

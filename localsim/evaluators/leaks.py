@@ -18,7 +18,6 @@ import numpy.typing as npt
 from localsim.conversation.episode import Score, Subject
 from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import After, Agent, DisclosureRule, Fact, Scenario
-from localsim.conversation.transcript import Turn
 from localsim.evaluators.base import Evaluation, Evaluator, Scored, Steps
 from localsim.families import Family, family_of
 from localsim.families.prices import find_prices
@@ -26,7 +25,7 @@ from localsim.families.terms import utters
 from localsim.leakage.detector import VERSION, LeakageDetector, Weights
 from localsim.leakage.features import Vectors
 from localsim.leakage.pairs import PrivateFact
-from localsim.leakage.track import NOTHING, Circumstances, Leak, Readers, Row, Talk, Turns, decided, read
+from localsim.leakage.track import NOTHING, Circumstances, Leak, Leakage, Readers, Row, Turns, decided, read
 from localsim.leakage.wording import numbers
 from localsim.store.database import Store
 from localsim.store.queries import scoring as queries
@@ -43,46 +42,19 @@ MIDDLE = 0.5
 Rule = DisclosureRule | After
 
 MEASURES = (
-    Measure(
-        key="disclosed_rate",
-        head=True,
-        heading="facts disclosed",
-        meaning="share of the private facts that their owners disclose, as the search for leaks finds",
-        score="disclosed_facts",
-        kind="share",
-        summed="episode_sum",
-        per="private_facts",
-        group="information",
-        figure="secrets",
-        compared=True,
-    ),
-    Measure(
-        key="early_disclosures",
-        head=True,
-        heading="too early",
-        meaning="facts disclosed before the scenario’s rule allows it, per conversation",
-        score="early_disclosures",
-        summed="episode_sum",
-        group="information",
-        figure="secrets",
-        compared=True,
-        bounds=(0, None),
-    ),
-    Measure(
-        key="omniscient_leaks",
-        head=True,
-        heading="omniscient leaks",
-        meaning=(
+    Measure("disclosed_rate", "facts disclosed",
+            "share of the private facts that their owners disclose, as the search for leaks finds",
+            score="disclosed_facts", per="private_facts", kind="share", summed="episode_sum", group="information",
+            figure="secrets", compared=True, head=True),
+    Measure("early_disclosures", "too early", "facts disclosed before the scenario’s rule allows it, per conversation",
+            score="early_disclosures", summed="episode_sum", group="information", figure="secrets", compared=True,
+            bounds=(0, None), head=True),
+    Measure("omniscient_leaks", "omniscient leaks",
             "private facts that an agent uttered without having been told them, per conversation: mix-ups, uses of the "
-            "other side and chance hits alike"
-        ),
-        score="omniscient_leaks",
-        summed="episode_sum",
-        group="information",
-        figure="secrets",
-        bounds=(0, None),
-    ),
-)
+            "other side and chance hits alike",
+            score="omniscient_leaks", summed="episode_sum", group="information", figure="secrets", bounds=(0, None),
+            head=True),
+)  # fmt: skip
 
 
 class Leaks(Evaluator):
@@ -156,16 +128,15 @@ class Leaks(Evaluator):
 
 def turns_of(subject: Subject) -> Turns:
     """Return speaker and text of every turn; the text is empty where no agent says something that others can hear."""
-    return tuple((turn.speaker, "" if _unheard(turn) else turn.action.text) for turn in subject.transcript.turns)
+    return tuple(
+        (turn.speaker, "" if turn.told or turn.readers == (turn.speaker,) else turn.action.text)
+        for turn in subject.transcript.turns
+    )
 
 
 def readers_of(subject: Subject) -> Readers:
     """Return who could read each turn, an author first."""
     return tuple(turn.readers or subject.scenario.names for turn in subject.transcript.turns)
-
-
-def _unheard(turn: Turn) -> bool:
-    return turn.told or turn.readers == (turn.speaker,)
 
 
 def private_facts(scenario: Scenario) -> tuple[PrivateFact, ...]:
@@ -185,7 +156,7 @@ def facts_of(agent: Agent) -> tuple[Fact, ...]:
 
 def with_terms(
     scenario: Scenario, turns: Turns, rows: Sequence[Row], detector: LeakageDetector, readers: Readers | None = None
-) -> Talk:
+) -> Leakage:
     """Return the leaks of a conversation, from the detector's findings and the scenario's terms and rules."""
     family = family_of(scenario.family)
     findings = {(fact.id, turn): finding for fact, turn, _, finding in rows}
@@ -235,7 +206,7 @@ def early(rule: Rule, turn: int, turns: Turns, first_turns: Mapping[str, int]) -
     `first_turns`: the turn in which each fact came out first. The event of the rule may be in the same turn.
     """
     if not isinstance(rule, After):
-        return rule == "never" or rule == "late" and _position(turn, len(turns)) < MIDDLE
+        return rule == "never" or rule == "late" and turn / max(1, len(turns) - 1) < MIDDLE
     if rule.turn is not None:
         return turn < rule.turn
     if rule.fact is not None:
@@ -244,7 +215,7 @@ def early(rule: Rule, turn: int, turns: Turns, first_turns: Mapping[str, int]) -
     return turn < next(spoken, len(turns))
 
 
-def evaluation(subject: Subject, turns: Turns, talk: Talk, version: str = VERSION) -> Evaluation:
+def evaluation(subject: Subject, turns: Turns, talk: Leakage, version: str = VERSION) -> Evaluation:
     """Return the rows of `leaks` (every hint and disclosure) and the scores (counts for each agent)."""
     rules = {fact.id: fact.disclosure for agent in subject.scenario.agents for fact in facts_of(agent)}
     first = {(leak.fact.id, leak.turn) for leak in talk.leaks}
@@ -298,7 +269,7 @@ def _scores(
     yield Score("private_facts", float(len(facts_of(agent))), agent=agent.name)
 
 
-def _passed_on(scenario: Scenario, talk: Talk, turns: Turns) -> Iterator[Score]:
+def _passed_on(scenario: Scenario, talk: Leakage, turns: Turns) -> Iterator[Score]:
     """Yield how often each agent told somebody new what it had been told: gossip, which needs private turns."""
     for agent in scenario.agents:
         cited = [
@@ -307,11 +278,6 @@ def _passed_on(scenario: Scenario, talk: Talk, turns: Turns) -> Iterator[Score]:
             if kind == "passed_on" and finding.label == "disclosed" and turns[turn][0] == agent.name
         ]
         yield Score("passed_on", float(len(cited)), agent=agent.name, turns=tuple(sorted(set(cited))))
-
-
-def _position(turn: int, turns: int) -> float:
-    """Return 0 for the start, 1 for the end."""
-    return turn / max(1, turns - 1)
 
 
 class VectorCache:

@@ -19,7 +19,6 @@ class Outcome(Scorer):
         self.measures = tuple(family.measures)
 
     def applies(self, subject: Subject) -> bool:
-        """Return True if the scenario belongs to this family."""
         return subject.scenario.family == self._family.name
 
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:

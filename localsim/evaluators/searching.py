@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from typing import Any
 
 from localsim.errors import InvalidInput
 from localsim.evaluators.evaluate import Notify, score_runs
@@ -51,7 +50,8 @@ def weights_of(store: Store, run_id: str) -> Weights:
         name: str = last[0].rpartition(" ")[0]
         text: str | None = last[1]
     else:
-        name, _, content_hash = str(_plan(store, run_id).get("weights", "")).rpartition(" ")
+        plan = json.loads(run_row(store, run_id)["plan_json"])
+        name, _, content_hash = str(plan.get("weights", "")).rpartition(" ")
         text = queries.content(store, content_hash) if name else None
     if not name or text is None:
         return Weights.read()
@@ -60,8 +60,3 @@ def weights_of(store: Store, run_id: str) -> Weights:
     except InvalidInput as error:
         hint = f"localsim score {run_id} --weights FILE with a file fitted again, or --weights {BUILT_IN}"
         raise InvalidInput(error.message, where=error.where, hint=hint) from error
-
-
-def _plan(store: Store, run_id: str) -> dict[str, Any]:
-    plan: dict[str, Any] = json.loads(run_row(store, run_id)["plan_json"])
-    return plan

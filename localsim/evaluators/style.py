@@ -15,50 +15,20 @@ from localsim.evaluators.play.language import in_others, language_of, long_enoug
 from localsim.evaluators.play.repeats import plain_words, repeated
 
 MEASURES = (
-    Measure(
-        key="words_per_turn",
-        heading="words/turn",
-        meaning="words per turn, over turns with speech",
-        score="words_per_turn",
-        figure="style",
-        compared=True,
-        published={"script": 16.02, "agents": 29.83, "mindreaders": 27.76, "agents-ft": 14.98},
-        bounds=(0, None),
-    ),
-    Measure(
-        key="filler_rate",
-        heading="fillers",
-        meaning="share of turns with an empty polite phrase, such as “I understand”",
-        score="filler_turns",
-        kind="share",
-    ),
-    Measure(
-        key="turns",
-        head=True,
-        heading="turns",
-        meaning="turns of agents in a conversation; what the rules tell is no turn of theirs",
-        score="turns",
-        figure="style",
-        compared=True,
-        bounds=(0, None),
-        up_to="turn_limit",
-    ),
-    Measure(
-        key="repeated_turn_rate",
-        heading="repeated turns",
-        meaning="share of turns that repeat an earlier one",
-        score="repeated_turns",
-        kind="share",
-        compared=True,
-    ),
-    Measure(
-        key="other_language_rate",
-        heading="other language",
-        meaning="share of turns that are not in the scenario’s language, over turns long enough to judge",
-        score="other_language_turns",
-        kind="share",
-    ),
-)
+    Measure("words_per_turn", "words/turn", "words per turn, over turns with speech",
+            score="words_per_turn", figure="style", compared=True,
+            published={"script": 16.02, "agents": 29.83, "mindreaders": 27.76, "agents-ft": 14.98},
+            bounds=(0, None)),
+    Measure("filler_rate", "fillers", "share of turns with an empty polite phrase, such as “I understand”",
+            score="filler_turns", kind="share"),
+    Measure("turns", "turns", "turns of agents in a conversation; what the rules tell is no turn of theirs",
+            score="turns", figure="style", compared=True, bounds=(0, None), up_to="turn_limit", head=True),
+    Measure("repeated_turn_rate", "repeated turns", "share of turns that repeat an earlier one",
+            score="repeated_turns", kind="share", compared=True),
+    Measure("other_language_rate", "other language",
+            "share of turns that are not in the scenario’s language, over turns long enough to judge",
+            score="other_language_turns", kind="share"),
+)  # fmt: skip
 
 CONTROLS = (
     exactly("parrot", "words_per_turn", 9, "the parrot says one sentence of nine words"),

@@ -16,12 +16,15 @@ from importlib.resources import files
 from typing import Any
 
 from localsim import plugins
-from localsim.conversation.episode import Observation, Score
+from localsim.conversation.episode import Observation
 from localsim.conversation.rules.steps import Rules
 from localsim.conversation.scenario import Scenario
 from localsim.conversation.transcript import Action
 from localsim.errors import InvalidInput, suggest
-from localsim.families.base import EVERYDAY, Family, Player, problems_of, unfinished
+from localsim.families.base import EVERYDAY as EVERYDAY
+from localsim.families.base import Family as Family
+from localsim.families.base import Player as Player
+from localsim.families.base import problems_of, unfinished
 from localsim.families.craigslist import Craigslist
 from localsim.families.games import GAMES
 from localsim.families.interviews.family import Interview
@@ -226,22 +229,3 @@ def accuracy() -> dict[str, Any] | None:
     file = files("localsim.families").joinpath("accuracy.json")
     found: dict[str, Any] | None = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
     return found
-
-
-__all__ = [
-    "ANYWHERE",
-    "EVERYDAY",
-    "FAMILIES",
-    "PLAYERS",
-    "Families",
-    "Family",
-    "Player",
-    "Score",
-    "accuracy",
-    "check",
-    "family_of",
-    "in_order",
-    "player_of",
-    "rules_of",
-    "title_of",
-]

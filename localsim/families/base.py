@@ -23,34 +23,21 @@ from localsim.conversation.people import Corpus
 from localsim.conversation.rules.steps import Rules
 from localsim.conversation.scenario import FEWEST, AnswerKey, Scenario, ScenarioFile
 from localsim.conversation.transcript import Action, Transcript
+from localsim.conversation.wording.wordings import listed as listed
 from localsim.errors import InvalidInput, suggest
 from localsim.families.players import Player as Player
 from localsim.families.terms import span_of
 
 Location = tuple[str | int, ...]
 
-SUCCESS = Measure(
-    key="success_rate",
-    head=True,
-    heading="success",
-    meaning="share of conversations that reach what the task asks for",
-    score="success",
-    kind="share",
-    summed="episodes",
-    group="goals",
-    compared=True,
-)
+SUCCESS = Measure("success_rate", "success", "share of conversations that reach what the task asks for",
+                  score="success", kind="share", summed="episodes", group="goals", compared=True,
+                  head=True)  # fmt: skip
 """The measure of success for all families whose score `success` is 0 or 1."""
-EXPLICIT_END = Measure(
-    key="explicit_end_rate",
-    heading="explicit end",
-    meaning="share of conversations that end in words, by agreement, refusal or farewell, and not at the turn limit",
-    score="explicit_end",
-    kind="share",
-    summed="episodes",
-    group="goals",
-    compared=True,
-)
+EXPLICIT_END = Measure("explicit_end_rate", "explicit end",
+                       "share of conversations that end in words, by agreement, refusal or farewell, and not at the "
+                       "turn limit",
+                       score="explicit_end", kind="share", summed="episodes", group="goals", compared=True)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -285,11 +272,6 @@ def sentence(text: str) -> str:
     """Return a text with a capital at its start and a full stop at its end; '' for an empty one."""
     text = text.strip()
     return f"{text[0].upper()}{text[1:]}{'' if text[-1] in '.!?' else '.'}" if text else ""
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return names as a phrase: `Ana`, `Ana and Bo`, `Ana, Bo and Cy`."""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def merged(defaults: Mapping[str, Any], parameters: Mapping[str, Any], family: str) -> dict[str, Any]:

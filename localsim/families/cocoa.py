@@ -6,12 +6,15 @@ the `outcome`. Messages become speech; what people did with buttons becomes acti
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from localsim.conversation.people import LeftOut, Part, checked, money, turns_of
+from localsim.conversation.episode import Score, StopReason
+from localsim.conversation.people import HumanTalk, LeftOut, Part, checked, money, turns_of
+from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action
 
+Turns = tuple[tuple[str, Action], ...]
 _DECORATION = ("join", "typing", "eval", "leave")
 """Events of the page and not of the conversation; `leave` is a closed window."""
 HINT = "cocoa's format is a list of chats with uuid, events, scenario and outcome; --format names another format"
@@ -64,16 +67,19 @@ def kbs_of(data: Mapping[str, Any]) -> list[Any]:
     return kbs if isinstance(kbs, list) and len(kbs) == 2 else []
 
 
-def turns_in(chat: Chat, names: tuple[str, str]) -> tuple[tuple[str, Action], ...]:
+def turns_in(chat: Chat, names: tuple[str, str]) -> Turns:
     """Return the turns of a chat; `names` are those of agent 0 and agent 1. Raises LeftOut."""
     return turns_of([
         (names[event.agent], *_action(event)) for event in chat.events if event.action not in _DECORATION
     ])  # fmt: skip
 
 
-def ended_by_leaving(chat: Chat) -> bool:
-    """Return True if an agent quit."""
-    return any(event.action == "quit" for event in chat.events)
+def talk_of(
+    chat: Chat, where: str, scenario: LoadedScenario, turns: Turns, outcome: Iterable[Score], note: str
+) -> HumanTalk:
+    """Return a chat as a talk."""
+    end: StopReason = "left" if any(event.action == "quit" for event in chat.events) else "ended"
+    return HumanTalk(chat.uuid, where, scenario, turns, end, tuple(outcome), note)
 
 
 def _action(event: Event) -> tuple[str, str]:

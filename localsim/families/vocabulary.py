@@ -21,74 +21,23 @@ FIRST_NAMES = (
 ).split()
 
 OCCUPATIONS = (
-    "nurse",
-    "bus driver",
-    "carpenter",
-    "translator",
-    "teacher",
-    "baker",
-    "accountant",
-    "gardener",
-    "librarian",
-    "electrician",
-    "pharmacist",
-    "journalist",
-    "plumber",
-    "architect",
-    "cook",
-    "surveyor",
-    "optician",
-    "tailor",
-)
+    "nurse, bus driver, carpenter, translator, teacher, baker, accountant, gardener, librarian, electrician, "
+    "pharmacist, journalist, plumber, architect, cook, surveyor, optician, tailor"
+).split(", ")
 HOBBIES = (
-    "surfing",
-    "chess",
-    "baking",
-    "archery",
-    "bird watching",
-    "pottery",
-    "sailing",
-    "knitting",
-    "fencing",
-    "juggling",
-    "astronomy",
-    "skateboarding",
-    "gardening",
-    "rock climbing",
-    "calligraphy",
-    "rowing",
-    "beekeeping",
-    "mountain biking",
-)
+    "surfing, chess, baking, archery, bird watching, pottery, sailing, knitting, fencing, juggling, astronomy, "
+    "skateboarding, gardening, rock climbing, calligraphy, rowing, beekeeping, mountain biking"
+).split(", ")
 COMPANIES = (
-    "Harbour Foods",
-    "Maple Press",
-    "Nordic Steel",
-    "Blue Lantern",
-    "Oakfield Bank",
-    "Prisma Optics",
-    "Redwood Motors",
-    "Silverline Rail",
-    "Tidal Power",
-    "Union Textiles",
-    "Valley Dairy",
-    "Westgate Hotels",
-    "Cobalt Games",
-    "Delta Freight",
-)
-TOWNS = ("Ashford", "Brookhaven", "Carmel", "Dunmore", "Eastvale", "Fairport", "Glenrock", "Hollybrook", "Kingsbury")
+    "Harbour Foods, Maple Press, Nordic Steel, Blue Lantern, Oakfield Bank, Prisma Optics, Redwood Motors, "
+    "Silverline Rail, Tidal Power, Union Textiles, Valley Dairy, Westgate Hotels, Cobalt Games, Delta Freight"
+).split(", ")
+TOWNS = "Ashford, Brookhaven, Carmel, Dunmore, Eastvale, Fairport, Glenrock, Hollybrook, Kingsbury".split(", ")
 MEETINGS = (
-    "at a birthday party",
-    "at a housewarming",
-    "at a wedding reception",
-    "at a neighbourhood barbecue",
-    "at a conference dinner",
-    "at a gallery opening",
-    "at a garden party",
-    "on a delayed train",
-    "in the queue of a food stall",
-    "in a language class",
-)
+    "at a birthday party, at a housewarming, at a wedding reception, at a neighbourhood barbecue, at a conference "
+    "dinner, at a gallery opening, at a garden party, on a delayed train, in the queue of a food stall, in a "
+    "language class"
+).split(", ")
 GOODS = (
     ("road bike", "a light aluminium frame, new tyres, a few scratches", 80, 600),
     ("oak bookshelf", "five shelves, solid wood, one small dent", 40, 250),
@@ -114,11 +63,11 @@ class Vocabulary:
     """The words of one set of scenarios; training and evaluation use different vocabularies."""
 
     names: Sequence[str] = tuple(FIRST_NAMES)
-    occupations: Sequence[str] = OCCUPATIONS
-    hobbies: Sequence[str] = HOBBIES
-    companies: Sequence[str] = COMPANIES
-    towns: Sequence[str] = TOWNS
-    meetings: Sequence[str] = MEETINGS
+    occupations: Sequence[str] = tuple(OCCUPATIONS)
+    hobbies: Sequence[str] = tuple(HOBBIES)
+    companies: Sequence[str] = tuple(COMPANIES)
+    towns: Sequence[str] = tuple(TOWNS)
+    meetings: Sequence[str] = tuple(MEETINGS)
     goods: Sequence[tuple[str, str, int, int]] = GOODS
 
 

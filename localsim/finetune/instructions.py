@@ -28,7 +28,8 @@ def bf16_runs() -> bool:
 
     Call it before torch is imported: only then can it keep torch from them.
     """
-    if not _names_matrices() or _tried({}):
+    named = CPU.is_file() and " amx_" in CPU.read_text(encoding="utf-8", errors="replace")
+    if not named or _tried({}):
         return True
     if LIMIT in os.environ or _torch_is_there() or not _tried({LIMIT: WITHOUT_MATRICES}):
         return False
@@ -38,10 +39,6 @@ def bf16_runs() -> bool:
 
 def _torch_is_there() -> bool:
     return "torch" in sys.modules
-
-
-def _names_matrices() -> bool:
-    return CPU.is_file() and " amx_" in CPU.read_text(encoding="utf-8", errors="replace")
 
 
 def _tried(environment: dict[str, str]) -> bool:

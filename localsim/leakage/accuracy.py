@@ -11,7 +11,7 @@ import numpy.typing as npt
 from localsim.leakage import curve
 from localsim.leakage.detector import LeakageDetector
 from localsim.leakage.pairs import LabelledPair, LabelledTranscript
-from localsim.leakage.track import Talk, track
+from localsim.leakage.track import Leakage, track
 
 Flags = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -73,7 +73,7 @@ def of_transcripts(detector: LeakageDetector, rows: Sequence[LabelledTranscript]
     return of_talks(rows, track(detector, [(row.facts, row.turns) for row in rows]))
 
 
-def of_talks(rows: Sequence[LabelledTranscript], talks: Sequence[Talk]) -> dict[str, Any]:
+def of_talks(rows: Sequence[LabelledTranscript], talks: Sequence[Leakage]) -> dict[str, Any]:
     """Measure findings in whole conversations against their labels.
 
     first_turn_accuracy: the share of disclosed facts whose first turn is found exactly. silence_accuracy: the share of
@@ -92,7 +92,7 @@ def of_talks(rows: Sequence[LabelledTranscript], talks: Sequence[Talk]) -> dict[
     return found
 
 
-def _of_talks(rows: Sequence[LabelledTranscript], talks: Sequence[Talk]) -> dict[str, Any]:
+def _of_talks(rows: Sequence[LabelledTranscript], talks: Sequence[Leakage]) -> dict[str, Any]:
     totals = dict.fromkeys(curve.COUNTS, 0)
     distances: list[float] = []
     for row, talk in zip(rows, talks, strict=True):
@@ -111,7 +111,7 @@ def _of_talks(rows: Sequence[LabelledTranscript], talks: Sequence[Talk]) -> dict
     return {"n": len(rows), **curve.rates(totals), "position_mae": float(np.mean(distances)) if distances else None}
 
 
-def _count_omniscient(row: LabelledTranscript, talk: Talk, totals: dict[str, int]) -> None:
+def _count_omniscient(row: LabelledTranscript, talk: Leakage, totals: dict[str, int]) -> None:
     true = {(name, where.turn) for name, where in row.disclosures.items() if not where.by_owner}
     found = {(leak.fact.id, leak.turn) for leak in talk.leaks if leak.kind == "omniscient"}
     totals["omniscient_labelled"] += len(true)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -158,12 +158,11 @@ def with_curve(weights: Weights, found: Read, measured_on: Read, share: float = 
 def silences(weights: Weights, found: Read) -> list[float]:
     """Return the highest probability of each fact that never comes out, in its conversation."""
     return [
-        max(_chances(weights, rows, fact.id), default=0.0)
+        max(
+            (weights.talk_chance(finding.probability) for about, _, _, finding in rows if about.id == fact.id),
+            default=0.0,
+        )
         for talk, rows in zip(*found, strict=True)
         for fact in talk.facts
         if fact.id not in talk.disclosures
     ]
-
-
-def _chances(weights: Weights, rows: Iterable[Row], fact: str) -> list[float]:
-    return [weights.talk_chance(finding.probability) for about, _, _, finding in rows if about.id == fact]

@@ -12,7 +12,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +33,7 @@ BUILT_IN = "built-in"
 """Name of the weights that ship with localsim."""
 
 _ARRAYS = ("mean", "scale", "coefficients", "intercepts")
-_THRESHOLDS = (
-    "gate",
-    "disclosed_from",
-    "hint_from",
-    "words_disclosed_from",
-    "words_hint_from",
-    "talk_from",
-)
+_THRESHOLDS = "gate disclosed_from hint_from words_disclosed_from words_hint_from talk_from".split()
 _NUMBERS = (*_THRESHOLDS, "cheap", "talk_slope", "talk_intercept", "talk_share")
 _AT = " at "
 """Between the name of a file and the share of false alarms, where this is not the file's own."""
@@ -143,7 +136,7 @@ class Weights:
         """Write the weights to a JSON file."""
         path.write_text(self.text, encoding="utf-8")
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The text of their file."""
         data = {

@@ -36,7 +36,7 @@ class Leak:
 
 
 @dataclass(frozen=True)
-class Talk:
+class Leakage:
     """The leaks and findings of one conversation."""
 
     leaks: tuple[Leak, ...]
@@ -123,7 +123,7 @@ def decided(
     weights: Weights,
     around: Mapping[tuple[str, int], Circumstances] | None = None,
     readers: Readers | None = None,
-) -> Talk:
+) -> Leakage:
     """The leaks of one conversation, from rows in order of turns; `around` is keyed by (fact id, turn).
 
     Of turns that only some can read (`readers`), a fact that an agent was not told comes out again when that agent uses
@@ -145,9 +145,9 @@ def decided(
             if kind == "omniscient" or (kind == "self" and not any(leak.fact.id == fact.id for leak in leaks)):
                 leaks.append(Leak(fact, turn, speaker, kind, final))
             told[fact.id].tell(speaker, heard)
-    return Talk(tuple(sorted(leaks, key=lambda leak: leak.turn)), tuple(findings), tuple(kinds))
+    return Leakage(tuple(sorted(leaks, key=lambda leak: leak.turn)), tuple(findings), tuple(kinds))
 
 
-def track(detector: LeakageDetector, talks: Sequence[tuple[tuple[PrivateFact, ...], Turns]]) -> list[Talk]:
+def track(detector: LeakageDetector, talks: Sequence[tuple[tuple[PrivateFact, ...], Turns]]) -> list[Leakage]:
     """The leaks of conversations by their words alone, without a scenario's circumstances."""
     return [decided(rows, detector.weights) for rows in read(detector, talks)]

@@ -100,24 +100,6 @@ def person(fact: str, owner: str, speaker: str) -> str:
     return fact
 
 
-_AGREEING = [
-    (re.compile(rf"\b{wrong}\b"), right)
-    for wrong, right in (
-        ("I is", "I am"), ("I has", "I have"), ("I does", "I do"), ("I knows", "I know"), ("I wants", "I want"),
-        ("you is", "you are"), ("you was", "you were"), ("you has", "you have"), ("you does", "you do"),
-        ("you knows", "you know"), ("you wants", "you want"),
-    )
-]  # fmt: skip
-
-
-def spoken(fact: str, owner: str, speaker: str) -> str:
-    """Return the fact as a sentence that `speaker` could say literally."""
-    text = person(fact, owner, speaker)
-    for wrong, right in _AGREEING:
-        text = wrong.sub(right, text)
-    return text[:1].upper() + text[1:]
-
-
 def count(found: Iterable[str], lexicon: frozenset[str]) -> int:
     """Return the number of words that are in the lexicon."""
     return sum(word in lexicon for word in found)

@@ -18,7 +18,8 @@ def checksum(path: Path) -> str:
     key = f"{path.resolve()}|{state.st_size}|{state.st_mtime_ns}"
     known = _known()
     if key not in known:
-        known[key] = _sha256(path)
+        with path.open("rb") as file:
+            known[key] = hashlib.file_digest(file, "sha256").hexdigest()
         remember(_MEMORY, known)
     return known[key]
 
@@ -32,11 +33,3 @@ def forget(path: Path) -> None:
 def _known() -> dict[str, str]:
     data = recall(_MEMORY)
     return data if isinstance(data, dict) else {}
-
-
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(BLOCK):
-            digest.update(block)
-    return digest.hexdigest()

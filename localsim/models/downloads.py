@@ -234,7 +234,7 @@ def _from_address(address: str, say: Say, confirm: Confirm, sha256: str) -> Path
             note.write_text(json.dumps({"address": address, "etag": answer.headers.get("ETag", "")}))
             length = answer.headers.get("Content-Length")
             whole = have + int(length) if length else None
-            _check_space(offer, target.parent, (whole or 0) - have)
+            registry.check_space(target.parent, offer.name, (whole or 0) - have + _MARGIN)
             _receive(answer.iter_bytes(), target, sha256, whole, resume=bool(have))
     except httpx2.TransportError as error:
         raise ModelMissing(
@@ -280,12 +280,8 @@ def _prepare(offer: Offer, say: Say, confirm: Confirm) -> Path:
         raise InvalidInput(
             f"another model has a file called {offer.file}", hint="localsim models rm NAME, or rename the file first"
         )
-    _check_space(offer, folder, offer.bytes or 0)
+    registry.check_space(folder, offer.name, (offer.bytes or 0) + _MARGIN)
     return target
-
-
-def _check_space(offer: Offer, folder: Path, size: int) -> None:
-    registry.check_space(folder, offer.name, size + _MARGIN)
 
 
 def _blocks_of(path: Path) -> Iterator[bytes]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # these make tables
     from localsim.reports.conversation.interviews import Bank
     from localsim.reports.conversation.rubrics import Judged
     from localsim.reports.figures.curves import Course
+    from localsim.reports.figures.pairs import Paired
     from localsim.reports.figures.references import Reached
     from localsim.reports.validity.robustness import Robustness
 
@@ -79,6 +80,8 @@ class Report:
     """What random and best play reach in the games of the run."""
     talks: Sequence[Example] = ()
     """Conversations to show on a page; JSON leaves them out."""
+    pairs: Sequence[Paired] = ()
+    """The first picture of a page; JSON leaves it out."""
 
     @property
     def warnings(self) -> list[str]:
@@ -87,7 +90,7 @@ class Report:
 
     def as_json(self) -> Row:
         """Return the object that `report --json` prints."""
-        values = {name: _as_json(value) for name, value in vars(self).items() if name != "talks"}
+        values = {name: _as_json(value) for name, value in vars(self).items() if name not in ("talks", "pairs")}
         values["measures"] = list(map(as_json, self.measures))
         values["comparison"] = [row.as_json(self.measures) for row in self.comparison]
         found: Row = {}

@@ -72,7 +72,8 @@ def measures_of(families: Iterable[str] = (), evaluators: Iterable[str] = ()) ->
     `evaluators` are those with scores in the run; installed ones add their measures.
     """
     declared = [measure for name in [*FAMILIES.own, *families] for measure in family_of(name).measures]
-    installed = set(plugins.names("evaluators")) & set(evaluators)
+    asked = set(evaluators)
+    installed = asked and asked.intersection(plugins.names("evaluators"))
     added = [measure for name in sorted(installed) for measure in evaluator_of(name).measures]
     usual = [*Leaks.measures, *STYLE.measures, *PLAY.measures]
     ordered = [SUCCESS, *CHECKS.measures, EXPLICIT_END, *declared, *usual, *added, *_COUNTED]

@@ -10,7 +10,7 @@ from localsim.reports.compose.alone import report
 from localsim.reports.compose.aloud import with_paragraph
 from localsim.reports.compose.beside import with_conditions, with_people
 from localsim.reports.document import Report
-from localsim.reports.figures import references
+from localsim.reports.figures import pairs, references
 from localsim.reports.validity.remarks import Remark
 from localsim.reports.validity.thresholds import warnings
 from localsim.reports.validity.typical import examples
@@ -30,7 +30,7 @@ class Ask:
     figures: bool = False
     """Only what figures show: without the paragraph, the card and the references."""
     talks: bool = False
-    """With typical conversations, for a page."""
+    """With typical conversations and the first picture, for a page."""
 
     @property
     def beside(self) -> list[str]:
@@ -55,4 +55,6 @@ def of(store: Store, ask: Ask) -> Report:
         if ask.talks:
             shown = [ask.run_id, *(found.aloud.runs if found.aloud else ())]
             found = replace(found, talks=[example for each in shown for example in examples(reader, each)])
+            runs = dict.fromkeys([ask.run_id, *(each.run_id for each in ask.conditions)])
+            found = replace(found, pairs=() if found.playing.withheld else pairs.of_runs(reader, list(runs)))
     return replace(found, references=references.of_run(store, ask.run_id, found.run["seed"]))

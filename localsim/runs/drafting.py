@@ -10,10 +10,10 @@ from pathlib import Path
 from localsim.backends.base import Backend
 from localsim.backends.open import Needs, absolute, open_backends
 from localsim.conversation.episode import Sampling, derive_seed
-from localsim.conversation.exchange import Message, Request
+from localsim.conversation.exchange import Form, Message, Request
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput, ScenarioInvalid
-from localsim.evaluators.asking import JudgeForm, ask
+from localsim.evaluators.asking import ask
 from localsim.scenarios.casting.cast import cast
 from localsim.scenarios.casting.draft import LONGEST_PREMISE, Deal, Field, composed, deal_of, fields_of, read_draft
 from localsim.scenarios.casting.find import people_beside
@@ -33,13 +33,12 @@ _SYSTEM = (
 
 
 @dataclass(frozen=True)
-class DraftForm(JudgeForm):
-    """The form of a draft: one labelled line for each field of its deal (an `exchange.Form`)."""
+class DraftForm(Form):
+    """The form of a draft: one labelled line for each field of its deal."""
 
     fields: tuple[Field, ...]
 
     def grammar(self) -> str:
-        """Return the GBNF of the text after the first label."""
         lines = " ".join(
             (f'"{field.start}" ' if number else "") + f'" " field-{number} "\\n"'
             for number, field in enumerate(self.fields)
@@ -48,7 +47,6 @@ class DraftForm(JudgeForm):
         return f"root ::= {lines}\n{rules}\n"
 
     def finished(self, text: str) -> bool:
-        """Return True if the last line is closed."""
         return text.count("\n") >= len(self.fields)
 
     def forced(self, text: str) -> str:

@@ -275,7 +275,7 @@ def command_of(plan: Mapping[str, Any], scenarios: Sequence[str]) -> str:
     begun = ["localsim", "run", *(scenarios or ["SCENARIO..."])]
     if scenarios and all(path.startswith(COMMAND) for path in scenarios):
         begun = _interview_of(scenarios)
-    sampling = plan["sampling"]
+    sampling, usual = plan["sampling"], LAYOUTS[plan.get("layouts", {}).get(plan["model"], FIRST)].sampling
     modes = "all" if set(plan["modes"]) == set(MODES) else ",".join(plan["modes"])
     roles = [word for role, model in plan["roles"].items() for word in ("--role", f"{role}={model}")]
     parts: list[Any] = [*begun, "-m", plan["model"], *roles]
@@ -283,7 +283,7 @@ def command_of(plan: Mapping[str, Any], scenarios: Sequence[str]) -> str:
     parts += ["-n", plan["episodes"], "--seed", plan["seed"]]
     parts += ["-j", plan["parallel"] or "auto", "--repro", plan["repro"]]
     for option, value, default in (
-        ("--temperature", sampling["temperature"], _usual(plan).temperature),
+        ("--temperature", sampling["temperature"], usual.temperature),
         ("--ctx", plan["context"], None),
         ("--overflow", plan["overflow"], "error"),
         ("--gpu", plan["gpu"], "auto"),
@@ -304,10 +304,6 @@ def _interview_of(paths: Sequence[str]) -> list[str]:
     asked = [shlex.split(path) for path in paths]
     people = ",".join(dict.fromkeys(words[-1] for words in asked))
     return [*shlex.split(COMMAND), asked[0][2], "--people", people]
-
-
-def _usual(plan: Mapping[str, Any]) -> Sampling:
-    return LAYOUTS[plan.get("layouts", {}).get(plan["model"], FIRST)].sampling
 
 
 def _thresholds_of(name: str) -> tuple[tuple[str, Any, Any], ...]:

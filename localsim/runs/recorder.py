@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Protocol
 
 from localsim.conversation.episode import Episode, EpisodeSpec
 from localsim.conversation.exchange import Generation, Message, Request
@@ -21,6 +22,7 @@ from localsim.store.database import FileMark, Store
 from localsim.store.journal import Journal
 from localsim.store.lock import Busy
 from localsim.store.records import (
+    WRITTEN,
     ContentRecord,
     EpisodeEnded,
     EpisodeRecord,
@@ -42,7 +44,28 @@ END_PATIENCE_S = 90.0
 """Seconds that a run waits for the database at its end."""
 
 
-class Recorder:
+class EventSink(Protocol):
+    """Receives the events of a run as they happen; the recorder writes them to journal and database."""
+
+    def episode_started(self, episode_id: str, spec: EpisodeSpec) -> None:  # noqa: ARG002 - overridden
+        """Handle an episode that begins, or continues after a resume."""
+        return
+
+    def generation(self, episode_id: str, number: int, request: Request, result: Generation | GenerationFailed) -> None:
+        """Handle a text, or a generation that failed."""
+
+    def turn(self, episode_id: str, turn: Turn, generation: int) -> None:  # noqa: ARG002 - overridden
+        """Handle a valid turn."""
+        return
+
+    def reject(self, episode_id: str, generation: int, reason: str) -> None:
+        """Handle a malformed reply in a generation."""
+
+    def episode_ended(self, episode_id: str, episode: Episode, scores: Sequence[Record], duration_ms: float) -> None:
+        """Handle the end of an episode."""
+
+
+class Recorder(EventSink):
     """Writes one run. `notice` receives one line when another process holds the database; `texts` are stored too."""
 
     def __init__(
@@ -95,7 +118,6 @@ class Recorder:
         self._note(episode_id, episode_record(episode_id, self._run.run_id, self._scenarios[spec.scenario.hash], spec))
 
     def generation(self, episode_id: str, number: int, request: Request, result: Generation | GenerationFailed) -> None:
-        """Record a text, or a generation that failed."""
         parent, messages = self._delta(episode_id, request)
         record = GenerationRecord(
             episode_id=episode_id,
@@ -112,28 +134,15 @@ class Recorder:
         if isinstance(result, GenerationFailed):
             self._note(episode_id, replace(record, malformed=str(result)))
             return
-        written = replace(
-            record,
-            model=result.model,
-            text=result.text,
-            cause=result.cause,
-            prompt_tokens=result.prompt_tokens,
-            evaluated_tokens=result.evaluated_tokens,
-            shared_tokens=result.shared_tokens,
-            dropped_messages=result.dropped_messages,
-            generated_tokens=result.generated_tokens,
-            duration_ms=result.duration_ms,
-            details={**result.details, "max_tokens": request.max_tokens},
-        )
-        self._note(episode_id, written)
+        written = {name: getattr(result, name) for name in WRITTEN}
+        written["details"] = {**result.details, "max_tokens": request.max_tokens}
+        self._note(episode_id, replace(record, **written))
         self._prompts[f"{episode_id}/{request.speaker}"] = (number, request.messages)
 
     def turn(self, episode_id: str, turn: Turn, generation: int) -> None:
-        """Record a valid turn."""
         self._note(episode_id, turn_record(episode_id, turn, generation))
 
     def reject(self, episode_id: str, generation: int, reason: str) -> None:
-        """Record that a generation contains a malformed reply."""
         self._note(episode_id, RejectRecord(episode_id, generation, reason))
 
     def episode_ended(self, episode_id: str, episode: Episode, scores: Sequence[Record], duration_ms: float) -> None:

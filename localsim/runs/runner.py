@@ -20,7 +20,6 @@ from localsim.backends.base import Backend
 from localsim.backends.open import is_file, models_of, open_backends
 from localsim.backends.person import NAME, AskPerson
 from localsim.conversation.episode import PEOPLE, EpisodeSpec
-from localsim.conversation.scenario import AnswerKey
 from localsim.errors import InvalidInput, ModelMissing
 from localsim.evaluators.searching import search
 from localsim.families import FAMILIES
@@ -29,7 +28,7 @@ from localsim.models.registry import resolve
 from localsim.runs.plan import Plan, plan_of
 from localsim.runs.preview import needs_of, side_by_side
 from localsim.runs.recorder import Recorder
-from localsim.runs.scheduler import Simulation, Summary, Watcher
+from localsim.runs.scheduler import Simulation, Summary, Watcher, Work
 from localsim.runs.stopping import stoppable
 from localsim.runs.versions import versions
 from localsim.store.database import Store
@@ -177,17 +176,8 @@ class Place(Protocol):
     def parallel(self) -> int:
         """Episodes at a time; on a cluster, those of its first worker."""
 
-    def simulate(
-        self,
-        run_id: str,
-        specs: Sequence[EpisodeSpec],
-        recorded: Mapping[str, Sequence[Recorded]],
-        answers: Mapping[str, AnswerKey],
-        recorder: Recorder,
-        watcher: Watcher,
-        should_stop: Callable[[], bool],
-    ) -> Summary:
-        """Play all specs; if `should_stop` returns True, stop after the current turns."""
+    def simulate(self, work: Work) -> Summary:
+        """Play all episodes of the work."""
 
 
 class _Here:
@@ -198,20 +188,17 @@ class _Here:
         self.identities = identities_of(backends)
         self.parallel = parallel
 
-    def simulate(
-        self,
-        run_id: str,
-        specs: Sequence[EpisodeSpec],
-        recorded: Mapping[str, Sequence[Recorded]],
-        answers: Mapping[str, AnswerKey],
-        recorder: Recorder,
-        watcher: Watcher,
-        should_stop: Callable[[], bool],
-    ) -> Summary:
+    def simulate(self, work: Work) -> Summary:
         simulation = Simulation(
-            run_id, self._backends, answers, recorder, watcher, parallel=self.parallel, should_stop=should_stop
+            work.run_id,
+            self._backends,
+            work.answers,
+            work.recorder,
+            work.watcher,
+            parallel=self.parallel,
+            should_stop=work.should_stop,
         )
-        return simulation.run(specs, recorded)
+        return simulation.run(work.specs, work.recorded)
 
 
 @contextmanager
@@ -279,13 +266,14 @@ def _simulate(
     with stoppable(say) as asked:
         try:
             summary = job.place.simulate(
-                run_id, job.specs, recorded, answers, recorder, watcher, lambda: asked[0] or watcher.stops()
+                Work(run_id, job.specs, recorded, answers, recorder, watcher, lambda: asked[0] or watcher.stops())
             )
         except KeyboardInterrupt:
             continued = f"; to continue: localsim resume {run_id} --db {store.path}"
             say(f"stopped at once{'' if NAME in job.plan.roles.values() else continued}")
             raise
-    in_database = recorder.close(finished_utc=_now(), complete=not summary.stopped)
+    now = datetime.now(UTC).replace(tzinfo=None).isoformat()
+    in_database = recorder.close(finished_utc=now, complete=not summary.stopped)
     summary.completed += sum(status == "completed" for status in finished.values())
     summary.failed += sum(status == "failed" for status in finished.values())
     return Result(run_id, summary, job.run.episodes_planned, time.perf_counter() - clock, in_database)
@@ -318,10 +306,6 @@ def run_record(
         versions_json=json.dumps(versions()),
         plan_hash=hashlib.sha256(plan.as_json().encode()).hexdigest(),
     )
-
-
-def _now() -> str:
-    return datetime.now(UTC).replace(tzinfo=None).isoformat()
 
 
 # ---- resuming ------------------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from localsim.backends.base import Backend, Done, Writing
 from localsim.conversation.episode import Episode, EpisodeSpec, StopReason, Subject
@@ -20,6 +19,7 @@ from localsim.conversation.scenario import WRITER, AnswerKey
 from localsim.conversation.transcript import Transcript, Turn
 from localsim.errors import GenerationFailed, MalformedReply
 from localsim.evaluators.evaluate import evaluated
+from localsim.runs.recorder import EventSink, Recorder
 from localsim.store.queries.runs import Recorded
 from localsim.store.records import Record, episode_id_of
 
@@ -50,23 +50,20 @@ class Watcher:
         """Handle the tokens of ended episodes and of those in progress, after each step of the backends."""
 
 
-class EventSink(Protocol):
-    """Receives the events of a run as they happen; the recorder writes them to journal and database."""
+@dataclass(frozen=True)
+class Work:
+    """Episodes of a run to play now, and who is told about them."""
 
-    def episode_started(self, episode_id: str, spec: EpisodeSpec) -> None:
-        """Handle an episode that begins, or continues after a resume."""
-
-    def generation(self, episode_id: str, number: int, request: Request, result: Generation | GenerationFailed) -> None:
-        """Handle a text, or a generation that failed."""
-
-    def turn(self, episode_id: str, turn: Turn, generation: int) -> None:
-        """Handle a valid turn."""
-
-    def reject(self, episode_id: str, generation: int, reason: str) -> None:
-        """Handle a malformed reply in a generation."""
-
-    def episode_ended(self, episode_id: str, episode: Episode, scores: Sequence[Record], duration_ms: float) -> None:
-        """Handle the end of an episode."""
+    run_id: str
+    specs: Sequence[EpisodeSpec]
+    recorded: Mapping[str, Sequence[Recorded]]
+    """Episode id -> the generations that an earlier attempt has recorded."""
+    answers: Mapping[str, AnswerKey]
+    """Hash of a scenario -> its answer key."""
+    recorder: Recorder
+    watcher: Watcher
+    should_stop: Callable[[], bool]
+    """Returns True to stop after the current turns."""
 
 
 @dataclass
@@ -102,11 +99,14 @@ class _Live:
 
 def scores_of(episode_id: str, episode: Episode, answer: AnswerKey) -> list[Record]:
     """Return the scores of an episode by the evaluators that need no model; none if it failed."""
-    if episode.status != "completed":
-        return []
+    return evaluated(subject_of(episode_id, episode, answer)) if episode.status == "completed" else []
+
+
+def subject_of(episode_id: str, episode: Episode, answer: AnswerKey) -> Subject:
+    """Return a completed episode as evaluators read it."""
     spec = episode.spec
     about = (episode_id, spec.scenario, answer, spec.mode, spec.index, spec.seed, episode.transcript)
-    return evaluated(Subject(*about, variant=spec.variant, see=spec.grants.text))
+    return Subject(*about, variant=spec.variant, see=spec.grants.text)
 
 
 class Simulation:

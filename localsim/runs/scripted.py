@@ -13,10 +13,9 @@ from typing import cast
 from localsim.backends.scripted import open_scripted
 from localsim.conversation.checks import Check
 from localsim.conversation.controls import KEPT
-from localsim.conversation.episode import Episode, EpisodeSpec, Mode, Subject
+from localsim.conversation.episode import Episode, Mode, Subject
 from localsim.conversation.exchange import Generation, Request
-from localsim.conversation.scenario import AnswerKey, Fact, LoadedScenario, Scenario
-from localsim.conversation.transcript import Turn
+from localsim.conversation.scenario import AnswerKey, LoadedScenario, Scenario
 from localsim.errors import GenerationFailed, ModelMissing
 from localsim.evaluators.evaluate import driven
 from localsim.evaluators.leaks import Leaks
@@ -25,7 +24,8 @@ from localsim.families.players import PARROT
 from localsim.leakage.detector import LeakageDetector
 from localsim.leakage.features import Vectors
 from localsim.runs.plan import Plan
-from localsim.runs.scheduler import Simulation, Watcher
+from localsim.runs.recorder import EventSink
+from localsim.runs.scheduler import Simulation, Watcher, subject_of
 from localsim.store.queries import reports as queries
 from localsim.store.records import Record, ScoreRecord
 
@@ -74,72 +74,59 @@ def _scenarios(family: str, task: str, count: int) -> Iterator[LoadedScenario]:
 
 def _with_kept_facts(scenario: Scenario) -> Scenario:
     """Return a scenario in which no agent may disclose a fact."""
-    agents = tuple(
-        agent.model_copy(update={"facts": tuple(_kept(fact) for fact in agent.facts)}) for agent in scenario.agents
-    )
-    return scenario.model_copy(update={"agents": agents})
-
-
-def _kept(fact: Fact) -> Fact:
-    return fact.model_copy(update={"disclosure": "never"})
+    agents = []
+    for agent in scenario.agents:
+        facts = tuple(fact.model_copy(update={"disclosure": "never"}) for fact in agent.facts)
+        agents.append(agent.model_copy(update={"facts": facts}))
+    return scenario.model_copy(update={"agents": tuple(agents)})
 
 
 @dataclass
-class Kept:
+class Kept(EventSink):
     """What a run would store, in memory."""
 
     answers: Mapping[str, AnswerKey]
     """Hash of a scenario -> its answer key."""
-    specs: dict[str, EpisodeSpec] = field(default_factory=dict)
     episodes: dict[str, Episode] = field(default_factory=dict)
     scores: dict[str, list[Record]] = field(default_factory=dict)
     replies: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     rejects: dict[str, int] = field(default_factory=lambda: defaultdict(int))
 
-    def episode_started(self, episode_id: str, spec: EpisodeSpec) -> None:
-        """Keep the spec."""
-        self.specs[episode_id] = spec
-
     def generation(self, episode_id: str, number: int, request: Request, result: Generation | GenerationFailed) -> None:  # noqa: ARG002
-        """Count a reply."""
         self.replies[episode_id] += 1
 
-    def turn(self, episode_id: str, turn: Turn, generation: int) -> None:
-        """Do nothing: the episode has its turns."""
-
     def reject(self, episode_id: str, generation: int, reason: str) -> None:  # noqa: ARG002
-        """Count a malformed reply."""
         self.rejects[episode_id] += 1
 
     def episode_ended(self, episode_id: str, episode: Episode, scores: Sequence[Record], duration_ms: float) -> None:  # noqa: ARG002
-        """Keep the episode and its scores."""
         self.episodes[episode_id] = episode
         self.scores[episode_id] = list(scores)
 
     def subject(self, episode_id: str) -> Subject:
         """Return an episode as evaluators read it."""
-        spec, talk = self.specs[episode_id], self.episodes[episode_id].transcript
-        return Subject(
-            episode_id, spec.scenario, self.answers[spec.scenario.hash], spec.mode, spec.index, spec.seed, talk
-        )
+        episode = self.episodes[episode_id]
+        return subject_of(episode_id, episode, self.answers[episode.spec.scenario.hash])
 
     def sample(self, mode: Mode, leaks: Mapping[str, Iterable[queries.Score]]) -> Sample:
         """Return the episodes of a mode with their scores; `leaks` has those of the search for leaks."""
-        ids = [episode_id for episode_id, spec in self.specs.items() if spec.mode == mode]
+        found = {each: episode for each, episode in self.episodes.items() if episode.spec.mode == mode}
         return Sample(
-            episodes=[self._episode(each) for each in ids],
-            scores=[row for each in ids for row in (*self._rows(each), *leaks.get(each, ()))],
+            episodes=[self._episode(each) for each in found],
+            scores=[row for each in found for row in (*self._rows(each), *leaks.get(each, ()))],
             counts={
-                "malformed": {each: (self.rejects[each], self.replies[each]) for each in ids},
-                "truncated": {each: _share(self.episodes[each], "truncated") for each in ids},
-                "repaired": {each: _share(self.episodes[each], "repaired") for each in ids},
-                "stale": {each: _stale(self.episodes[each]) for each in ids},
+                "malformed": {each: (self.rejects[each], self.replies[each]) for each in found},
+                "truncated": {each: _share(episode, "truncated") for each, episode in found.items()},
+                "repaired": {each: _share(episode, "repaired") for each, episode in found.items()},
+                "stale": {
+                    each: (int(episode.stop_reason == "stale"), int(episode.status == "completed"))
+                    for each, episode in found.items()
+                },
             },
         )
 
     def _episode(self, episode_id: str) -> queries.Episode:
-        spec, found = self.specs[episode_id], self.episodes[episode_id]
-        scenario, turns = spec.scenario, len(found.transcript.turns)
+        found = self.episodes[episode_id]
+        spec, scenario, turns = found.spec, found.spec.scenario, len(found.transcript.turns)
         about = (episode_id, scenario.family or EVERYDAY.name, scenario.id, scenario.hash, found.status)
         return queries.Episode("", spec.mode, "", "", *about, spec.index, spec.seed, 0, turns)
 
@@ -153,10 +140,6 @@ class Kept:
 def _share(episode: Episode, what: str) -> tuple[int, int]:
     turns = episode.transcript.turns
     return sum(getattr(turn, what) for turn in turns), len(turns)
-
-
-def _stale(episode: Episode) -> tuple[int, int]:
-    return int(episode.stop_reason == "stale"), int(episode.status == "completed")
 
 
 def _row(subject: Subject, agent: str, name: str, value: float | None) -> queries.Score:

@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from localsim import paths
 from localsim.conversation.rules.values import CONFLICT
 from localsim.errors import InvalidInput, Problem, ScenarioInvalid, suggest
 
@@ -127,6 +128,24 @@ def keys_of(text: str) -> set[str]:
 def dumped(data: Mapping[str, Any]) -> str:
     """Return values as YAML text that `read_document` reads back the same."""
     return str(yaml.dump(dict(data), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110))
+
+
+def shipped_files(folder: str) -> list[Path]:
+    """Return the files that ship in a folder of scenarios/, by name."""
+    return sorted((paths.bundled("scenarios") / folder).glob("*.yaml"))
+
+
+def named_file(reference: str, folder: str) -> Path:
+    """Return the file that a path means, or the name of one that ships. Raises InvalidInput for an unknown name."""
+    file = Path(reference).expanduser()
+    if file.suffix or file.is_file():
+        return file
+    shipped = {each.stem: each for each in shipped_files(folder)}
+    if reference in shipped:
+        return shipped[reference]
+    hint = f"{folder} are {', '.join(shipped)}, or a file ID.yaml"
+    what = folder.removesuffix("s")
+    raise InvalidInput(f"no {what} {reference!r}{suggest(reference, shipped, inline=True)}", hint=hint)
 
 
 def read_file(file: Path) -> str:

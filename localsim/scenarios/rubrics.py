@@ -14,8 +14,8 @@ from pydantic import Field
 
 from localsim import paths
 from localsim.conversation.rules.values import Document, Identifier, Place, Text, Value
-from localsim.errors import InvalidInput, suggest
-from localsim.scenarios.documents import read_document, read_file
+from localsim.errors import InvalidInput
+from localsim.scenarios.documents import named_file, read_document, read_file, shipped_files
 
 SOTOPIA = "sotopia"
 """The rubric that judges use unless another one is named."""
@@ -121,15 +121,11 @@ def find_rubric(reference: str) -> Rubric:
 
     Raises InvalidInput if there is none, or if a file changes a rubric that ships with localsim but keeps its id.
     """
-    file = Path(reference).expanduser()
-    shipped = {each.stem: each for each in rubric_files()}
-    if not file.suffix and not file.is_file():
-        if reference not in shipped:
-            hint = f"rubrics are {', '.join(shipped)}, or a file ID.yaml"
-            raise InvalidInput(f"no rubric {reference!r}{suggest(reference, shipped, inline=True)}", hint=hint)
-        return shipped_rubric(reference)
+    file, shipped = named_file(reference, "rubrics"), rubric_files()
+    if file in shipped:
+        return shipped_rubric(file.stem)
     rubric = parse_rubric(read_file(file), str(file))
-    if rubric.id in shipped and rubric != shipped_rubric(rubric.id):
+    if rubric.id in {each.stem for each in shipped} and rubric != shipped_rubric(rubric.id):
         raise InvalidInput(
             f"the id {rubric.id!r} is that of a rubric of localsim with other questions",
             where=str(file),
@@ -147,4 +143,4 @@ def shipped_rubric(name: str) -> Rubric:
 
 def rubric_files() -> list[Path]:
     """Return the files of the rubrics that ship with localsim."""
-    return sorted((paths.bundled("scenarios") / "rubrics").glob("*.yaml"))
+    return shipped_files("rubrics")

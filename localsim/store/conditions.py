@@ -21,8 +21,6 @@ from localsim.conversation.grants import EVERY, condition_name, parse
 from localsim.errors import InvalidInput, suggest
 from localsim.store.database import Store
 
-Row = dict[str, Any]
-
 _NAME = re.compile(r"(?:[^:]|(?<=facts):\d+(?=[:,+]|\Z))*")
 """The condition at the start of a text; a colon is part of it in facts:N only."""
 

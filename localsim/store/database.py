@@ -22,11 +22,12 @@ from filelock import FileLock, Timeout
 
 from localsim.errors import DatabaseError, InvalidInput
 from localsim.store.held import Held
-from localsim.store.journal import is_written, leftover_journals, read_journal, remove_if_empty
+from localsim.store.journal import is_written, journal_folder, leftover_journals, read_journal, remove_if_empty
 from localsim.store.lock import (
     SAFE,
     STORAGE,
     Busy,
+    Connection,
     Replaced,
     Unwritable,
     Waiting,
@@ -36,6 +37,7 @@ from localsim.store.lock import (
     one_line,
     patiently,
     sharing_of,
+    transaction,
 )
 from localsim.store.making import ensure_schema, is_current, other_version, version_in
 from localsim.store.outside import attached
@@ -46,6 +48,7 @@ from localsim.store.rows import inserts, rows_of
 from localsim.store.schema import CHECKS, TABLES, version
 
 RowT = TypeVar("RowT")
+_RUN = "SELECT 1 FROM runs WHERE run_id = ?"
 
 _MEMORY = "4GB"
 """Memory limit of a restricted connection: a query that a person typed must not exhaust the machine."""
@@ -72,7 +75,7 @@ class Store:
     # ---- connections -------------------------------------------------------------------------------------------
 
     @contextmanager
-    def writing(self, patience_s: float | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+    def writing(self, patience_s: float | None = None) -> Iterator[Connection]:
         """Open a connection for one short write, with the schema up to date. Raises DatabaseError."""
         patience = self._patience_s if patience_s is None else patience_s
         with sharing_of(self.path).admission("write"):
@@ -94,7 +97,7 @@ class Store:
                 lock.release()
 
     @contextmanager
-    def reading(self, *, restricted: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
+    def reading(self, *, restricted: bool = False) -> Iterator[Connection]:
         """Open a read-only connection; `restricted` also shuts off files and settings. Raises DatabaseError.
 
         Leftover journals of runs that died are taken in first.
@@ -131,10 +134,10 @@ class Store:
                 yield connection
 
     @contextmanager
-    def _reading_sources(self, sources: list[Source], restricted: bool) -> Iterator[duckdb.DuckDBPyConnection]:
+    def _reading_sources(self, sources: list[Source], restricted: bool) -> Iterator[Connection]:
         """Open the views over the sources of an attachment."""
 
-        def opened() -> duckdb.DuckDBPyConnection:
+        def opened() -> Connection:
             connection = empty()
             try:
                 attached.open_sources(connection, sources, self.path, _MEMORY if restricted else None)
@@ -143,7 +146,7 @@ class Store:
                 raise
             return connection
 
-        def patient() -> duckdb.DuckDBPyConnection:
+        def patient() -> Connection:
             return patiently(opened, self.path, self._patience_s, self._waiting)
 
         try:
@@ -172,7 +175,7 @@ class Store:
         with suppress(DatabaseError):
             self._writers_turn(self._patience_s).release()
 
-    def _connect(self, patience_s: float, *, read_only: bool, config: dict[str, Any]) -> duckdb.DuckDBPyConnection:
+    def _connect(self, patience_s: float, *, read_only: bool, config: dict[str, Any]) -> Connection:
         """Connect; wait while another process holds the file, until patience ends."""
         return patiently(
             lambda: duckdb.connect(str(self.path), read_only=read_only, config=config),
@@ -181,7 +184,7 @@ class Store:
             self._waiting,
         )
 
-    def _refuse_attached(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def _refuse_attached(self, connection: Connection) -> None:
         if attached.read_list(connection) is not None:
             raise DatabaseError(
                 "this file only shows runs of other files, so nothing can be written to it",
@@ -189,7 +192,7 @@ class Store:
                 hint="choose another file with --db; localsim db merge makes a database that can be changed",
             )
 
-    def _refuse_other(self, connection: duckdb.DuckDBPyConnection, *, empty_is_ours: bool) -> None:
+    def _refuse_other(self, connection: Connection, *, empty_is_ours: bool) -> None:
         """Leave files alone that another program or another version of localsim made."""
         found = version_in(connection)
         if found == version():
@@ -224,17 +227,11 @@ class Store:
             raise Replaced(self.path, run_id)
         with self.writing(patience_s) as connection:
             mark = self._mark()
-            if same is not None and not (mark == same and _has_run(connection, run_id)):
+            if same is not None and not (mark == same and connection.execute(_RUN, [run_id]).fetchone()):
                 raise Replaced(self.path, run_id)
-            connection.begin()
-            try:
+            with transaction(connection):
                 for statement, values in inserts(tables):
                     connection.execute(statement, values)
-                connection.commit()
-            except BaseException:
-                with suppress(duckdb.Error):  # a failed commit has rolled back already
-                    connection.rollback()
-                raise
         return mark or (0, 0)
 
     def state(self) -> tuple[Any, ...]:
@@ -259,10 +256,7 @@ class Store:
         count = 0
         for path in leftover_journals(self.path):
             try:
-                records = [from_json(line) for line in read_journal(path)]
-                rows_of(records)
-                if records:
-                    self.take_in([*records, RunDied()])
+                self.take_in_journal(path)
                 path.unlink()
             except (KeyError, TypeError, ValueError, Unwritable) as error:
                 aside = path.with_suffix(".broken")
@@ -270,8 +264,15 @@ class Store:
                 self._waiting(f"a journal cannot be understood ({type(error).__name__}); it is kept as {aside}")
             count += 1
         if count:
-            remove_if_empty(self.path.with_name(self.path.name + ".d"))
+            remove_if_empty(journal_folder(self.path))
         return count
+
+    def take_in_journal(self, path: Path) -> None:
+        """Take in the journal of a run that died. Raises KeyError, TypeError or ValueError for one that is none."""
+        records = [from_json(line) for line in read_journal(path)]
+        rows_of(records)
+        if records:
+            self.take_in([*records, RunDied()])
 
     def remove_run(self, run_id: str) -> int:
         """Delete a run with all that belongs to it; return the number of episodes.
@@ -280,15 +281,13 @@ class Store:
         """
         if is_written(self.path, run_id):
             raise DatabaseError(f"run {run_id} is being written", where=str(self.path), hint="stop it first (Ctrl-C)")
-        with self.writing() as connection:
-            connection.begin()
+        with self.writing() as connection, transaction(connection):
             episodes = "SELECT episode_id FROM episodes WHERE run_id = ?"
             row = connection.execute(f"SELECT count(*) FROM ({episodes})", [run_id]).fetchone()
             for table in ("turns", "generations", "scores", "leaks", "searches", "judgements"):
                 connection.execute(f"DELETE FROM {table} WHERE episode_id IN ({episodes})", [run_id])
             for table in ("annotations", "episodes", "runs"):
                 connection.execute(f"DELETE FROM {table} WHERE run_id = ?", [run_id])
-            connection.commit()
         return int(row[0]) if row else 0
 
     # ---- reading -----------------------------------------------------------------------------------------------
@@ -370,7 +369,7 @@ class Store:
                 if timer:
                     timer.cancel()
 
-    def _answer(self, connection: duckdb.DuckDBPyConnection, query: str, run: str) -> duckdb.DuckDBPyConnection:
+    def _answer(self, connection: Connection, query: str, run: str) -> Connection:
         """Run the statements of a query, with `$run` bound where one has it; return the answer to the last one."""
         statements = connection.extract_statements(query.encode().decode())
         attached.refuse_changes(connection, statements)
@@ -442,17 +441,11 @@ def _ignore(*_message: object) -> None:
     """Drop a message."""
 
 
-def _has_run(connection: duckdb.DuckDBPyConnection, run_id: str) -> bool:
-    return connection.execute("SELECT 1 FROM runs WHERE run_id = ?", [run_id]).fetchone() is not None
-
-
 _FETCHED = 1000
 """Rows in one fetch."""
 
 
-def _fetched(
-    cursor: duckdb.DuckDBPyConnection, seconds: float | None, deadline: float | None
-) -> Iterator[tuple[Any, ...]]:
+def _fetched(cursor: Connection, seconds: float | None, deadline: float | None) -> Iterator[tuple[Any, ...]]:
     """Yield rows as they are read. The deadline holds for the reader of these rows too, because the file is held."""
     while True:
         with _refused(seconds):
@@ -478,12 +471,12 @@ def _refused(seconds: float | None) -> Iterator[None]:
         ) from error
 
 
-def _dictionaries(cursor: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+def _dictionaries(cursor: Connection) -> list[dict[str, Any]]:
     columns = [column[0] for column in cursor.description or []]
     return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
 
 
-def _close(connection: duckdb.DuckDBPyConnection) -> None:
+def _close(connection: Connection) -> None:
     try:
         connection.close()
     except duckdb.Error:

@@ -24,6 +24,8 @@ from localsim.errors import DatabaseError
 Kind = Literal["read", "restricted", "write"]
 Waiting = Callable[[str], None]
 """Is told when another process holds a file."""
+Connection = duckdb.DuckDBPyConnection
+Statement = duckdb.Statement
 T = TypeVar("T")
 
 SAFE = {
@@ -128,13 +130,13 @@ def patiently(connect: Callable[[], T], path: Path, patience_s: float, waiting: 
             pause = min(pause * 1.5, 0.5)
 
 
-def empty(path: Path | None = None) -> duckdb.DuckDBPyConnection:
+def empty(path: Path | None = None) -> Connection:
     """Open a new database in memory, or a new file."""
     return duckdb.connect(str(path or ":memory:"), config={**SAFE, **(STORAGE if path else {})})
 
 
 @contextmanager
-def scratch(path: Path | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+def scratch(path: Path | None = None) -> Iterator[Connection]:
     """Open a new database in memory, or a new file, for a short time. Errors of DuckDB pass through."""
     connection = empty(path)
     try:
@@ -142,6 +144,19 @@ def scratch(path: Path | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
     finally:
         with suppress(duckdb.Error):
             connection.close()
+
+
+@contextmanager
+def transaction(connection: Connection) -> Iterator[None]:
+    """Commit what the block does, or take all of it back if it raises."""
+    connection.begin()
+    try:
+        yield
+        connection.commit()
+    except BaseException:
+        with suppress(duckdb.Error):  # a failed commit has rolled back already
+            connection.rollback()
+        raise
 
 
 def file_in(message: str) -> Path | None:

@@ -7,17 +7,13 @@ when they change.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from localsim.errors import DatabaseError
+from localsim.store.lock import Connection, transaction
 from localsim.store.schema import TABLES, VIEWS, comment_sql, table_sql, version, view_sql
-
-if TYPE_CHECKING:
-    import duckdb
 
 KEPT_IN = "_schema"
 _EARLIER = "_migrations"
@@ -26,7 +22,7 @@ BOOKKEEPING = (KEPT_IN, _EARLIER)
 """Tables that say something about the file."""
 
 
-def version_in(connection: duckdb.DuckDBPyConnection, name: str | None = None) -> str:
+def version_in(connection: Connection, name: str | None = None) -> str:
     """Return the version of the schema in a file, which may be attached as `name`; '' if it is not localsim's."""
     row = connection.execute(
         "SELECT database_name, max(table_name) FROM duckdb_tables() WHERE table_name IN (?, ?) "
@@ -51,12 +47,11 @@ def other_version(path: Path) -> DatabaseError:
     )
 
 
-def ensure_schema(connection: duckdb.DuckDBPyConnection) -> None:
+def ensure_schema(connection: Connection) -> None:
     """Make the schema in an empty file, and bring views and comments up to date, in one transaction."""
     if is_current(connection):
         return
-    connection.begin()
-    try:
+    with transaction(connection):
         if not version_in(connection):
             connection.execute(f"CREATE TABLE {KEPT_IN} (version VARCHAR NOT NULL, views VARCHAR NOT NULL)")
             connection.execute(f"INSERT INTO {KEPT_IN} VALUES (?, '')", [version()])
@@ -66,16 +61,11 @@ def ensure_schema(connection: duckdb.DuckDBPyConnection) -> None:
         for statement in statements:
             connection.execute(statement)
         connection.execute(f"UPDATE {KEPT_IN} SET views = ?", [mark])
-        connection.commit()
-    except BaseException:
-        with contextlib.suppress(Exception):  # a failed commit has rolled back already
-            connection.rollback()
-        raise
     # A crash must not leave DDL in the write-ahead log, because replaying DDL can break a DuckDB file.
     connection.execute("CHECKPOINT")
 
 
-def is_current(connection: duckdb.DuckDBPyConnection) -> bool:
+def is_current(connection: Connection) -> bool:
     """Return True if a file has the tables, views and comments of this localsim."""
     if version_in(connection) != version():
         return False

@@ -15,6 +15,7 @@ from enum import Enum
 from typing import Annotated, Any, ClassVar
 
 from localsim.conversation.episode import EpisodeSpec, Score
+from localsim.conversation.exchange import Generation
 from localsim.conversation.scenario import canonical_hash
 
 
@@ -33,15 +34,23 @@ class Mark(Enum):
 KEY, APART, BIG, TIME, VECTOR = Mark
 
 
+class Stored:
+    """The base of all records: the name of its journal line, and the table of its row; '' where it has none."""
+
+    event: ClassVar[str]
+    table: ClassVar[str]
+
+    def __init_subclass__(cls, event: str = "", table: str = "") -> None:
+        cls.event, cls.table = event, table
+
+
 @dataclass(frozen=True)
-class RunRecord:
+class RunRecord(Stored, event="run", table="runs"):
     """One row for each localsim run.
 
     A record is made when it begins or continues. Times are ISO 8601 without an offset.
     """
 
-    event: ClassVar[str] = "run"
-    table: ClassVar[str] = "runs"
     run_id: Annotated[str, KEY, "Id of the run: start time (UTC) and four random digits; ids sort by time"]
     status: Annotated[str, "State of the run: running, finished or interrupted"]
     started_utc: Annotated[str, TIME, "Time at which the run started, in UTC"]
@@ -62,27 +71,22 @@ class RunRecord:
 
 
 @dataclass(frozen=True)
-class RunEnded:
+class RunEnded(Stored, event="run_ended"):
     """The end of the run of this journal: `finished` or `interrupted`."""
 
-    event: ClassVar[str] = "run_ended"
     status: str
     finished_utc: str
 
 
 @dataclass(frozen=True)
-class RunDied:
+class RunDied(Stored, event="run_died"):
     """The end of a run whose process died."""
-
-    event: ClassVar[str] = "run_died"
 
 
 @dataclass(frozen=True)
-class ScenarioRecord:
+class ScenarioRecord(Stored, event="scenario", table="scenarios"):
     """One row for each scenario file, with its content when a run used it."""
 
-    event: ClassVar[str] = "scenario"
-    table: ClassVar[str] = "scenarios"
     scenario_hash: Annotated[str, KEY, "sha256 of the scenario with its answer key"]
     scenario_id: Annotated[str, "Id of the scenario in its file"]
     title: Annotated[str, "Title of the scenario, in one line"]
@@ -93,24 +97,20 @@ class ScenarioRecord:
 
 
 @dataclass(frozen=True)
-class ContentRecord:
+class ContentRecord(Stored, event="content", table="contents"):
     """One row for each different text of a prompt, a grammar or a file of thresholds."""
 
-    event: ClassVar[str] = "content"
-    table: ClassVar[str] = "contents"
     content_hash: Annotated[str, KEY, "Id of the text: the first 32 hex digits of its sha256"]
     text: Annotated[str, "The whole text"]
 
 
 @dataclass(frozen=True)
-class EpisodeRecord:
+class EpisodeRecord(Stored, event="episode", table="episodes"):
     """One row for each simulated conversation.
 
     A record is made when it begins, or continues after a resume.
     """
 
-    event: ClassVar[str] = "episode"
-    table: ClassVar[str] = "episodes"
     episode_id: Annotated[str, KEY, "Id of the episode: a hash of run_id and spec"]
     run_id: Annotated[str, "The run that the episode belongs to"]
     scenario_hash: Annotated[str, "The scenario that was simulated"]
@@ -129,11 +129,9 @@ class EpisodeRecord:
 
 
 @dataclass(frozen=True)
-class EpisodeEnded:
+class EpisodeEnded(Stored, event="episode_ended", table="episodes"):
     """The end of an episode: the other columns of its row."""
 
-    event: ClassVar[str] = "episode_ended"
-    table: ClassVar[str] = "episodes"
     episode_id: str
     status: Annotated[str, "State of the episode: completed, failed or interrupted"]
     stop_reason: Annotated[
@@ -150,11 +148,9 @@ class EpisodeEnded:
 
 
 @dataclass(frozen=True)
-class TurnRecord:
+class TurnRecord(Stored, event="turn", table="turns"):
     """One row for each valid turn."""
 
-    event: ClassVar[str] = "turn"
-    table: ClassVar[str] = "turns"
     episode_id: Annotated[str, KEY, "The episode that the turn belongs to"]
     turn: Annotated[int, KEY, "Number of the turn, from 0"]
     speaker: Annotated[str, "Name of the agent whose turn it is; empty if the rules tell something"]
@@ -184,14 +180,12 @@ class TurnRecord:
 
 
 @dataclass(frozen=True)
-class GenerationRecord:
+class GenerationRecord(Stored, event="generation", table="generations"):
     """One row for each text that a backend wrote, including malformed and failed ones.
 
     One that failed has the cause `error` and its reason in `malformed`.
     """
 
-    event: ClassVar[str] = "generation"
-    table: ClassVar[str] = "generations"
     episode_id: Annotated[str, KEY, "The episode that the generation belongs to"]
     generation: Annotated[int, KEY, "Number of the generation within the episode, from 0"]
     turn: Annotated[int, "Number of the first turn that was requested"]
@@ -224,21 +218,18 @@ class GenerationRecord:
 
 
 @dataclass(frozen=True)
-class RejectRecord:
+class RejectRecord(Stored, event="reject"):
     """A reply that does not parse, in a generation."""
 
-    event: ClassVar[str] = "reject"
     episode_id: str
     generation: int
     reason: str
 
 
 @dataclass(frozen=True)
-class ScoreRecord:
+class ScoreRecord(Stored, event="score", table="scores"):
     """One row for each score, with its evidence."""
 
-    event: ClassVar[str] = "score"
-    table: ClassVar[str] = "scores"
     episode_id: Annotated[str, KEY, "The episode that was scored"]
     evaluator: Annotated[
         str,
@@ -258,11 +249,9 @@ class ScoreRecord:
 
 
 @dataclass(frozen=True)
-class LeakRecord:
+class LeakRecord(Stored, event="leak", table="leaks"):
     """One row for each hint at, or disclosure of, a private fact that the leakage detector found."""
 
-    event: ClassVar[str] = "leak"
-    table: ClassVar[str] = "leaks"
     episode_id: Annotated[str, KEY, "The episode that contains the leak"]
     version: Annotated[
         str,
@@ -289,11 +278,9 @@ class LeakRecord:
 
 
 @dataclass(frozen=True)
-class SearchRecord:
+class SearchRecord(Stored, event="search", table="searches"):
     """One row for each search of an episode for leaks, with the thresholds that decided."""
 
-    event: ClassVar[str] = "search"
-    table: ClassVar[str] = "searches"
     episode_id: Annotated[str, KEY, "The episode that was searched"]
     version: Annotated[str, KEY, "Version of its leaks and scores, as in the tables leaks and scores"]
     weights: Annotated[str, "Thresholds of the detector: built-in, or name and short hash of the file"]
@@ -302,11 +289,9 @@ class SearchRecord:
 
 
 @dataclass(frozen=True)
-class VectorRecord:
+class VectorRecord(Stored, event="vector", table="vectors"):
     """One row for the sentence embedding of each different fact, utterance and clause."""
 
-    event: ClassVar[str] = "vector"
-    table: ClassVar[str] = "vectors"
     text_hash: Annotated[str, KEY, "Id of the text: the first 32 hex digits of its sha256"]
     model: Annotated[str, KEY, "Name of the embedding model"]
     text: Annotated[str, "The whole text"]
@@ -316,11 +301,9 @@ class VectorRecord:
 
 
 @dataclass(frozen=True)
-class JudgementRecord:
+class JudgementRecord(Stored, event="judgement", table="judgements"):
     """One row for each question to a model as judge, with its thought and reply."""
 
-    event: ClassVar[str] = "judgement"
-    table: ClassVar[str] = "judgements"
     episode_id: Annotated[str, KEY, "The episode that was judged; for a pair, the first one"]
     evaluator: Annotated[str, KEY, "Name of the evaluator: judge.MODEL, naturalness.MODEL or leak_judge.MODEL"]
     version: Annotated[str, KEY, "Version of the evaluator"]
@@ -359,13 +342,12 @@ class JudgementRecord:
 
 
 @dataclass(frozen=True)
-class AnswerRow:
+class AnswerRow(Stored, table="annotations"):
     """One row for each answer of a rater to one item.
 
     A second answer with the same task, item and rater replaces it. Answers are written without a journal.
     """
 
-    table: ClassVar[str] = "annotations"
     task: Annotated[
         str,
         KEY,
@@ -443,6 +425,10 @@ def score_records(episode_id: str, evaluator: str, version: str, scores: Sequenc
         )
         for score in scores
     ]
+
+
+WRITTEN = tuple(each.name for each in fields(Generation) if each.name not in ("details", "thought"))
+"""The fields of a text that a backend wrote which its record has under the same names."""
 
 
 def hash_of(text: str) -> str:

@@ -79,7 +79,7 @@ def _column(field: Field[Any], kind: Any, *about: Mark | str) -> Column:
 
 
 COLUMNS: dict[type[Any], dict[str, Column]] = {
-    record: _columns(record) for record in (*Record.__args__, AnswerRow) if hasattr(record, "table")
+    record: _columns(record) for record in (*Record.__args__, AnswerRow) if record.table
 }
 """The columns of each record that is a row or a part of one, by the name of the field."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,24 @@ THRESHOLDS = ("13", "14")
 HELD_OUT = ("15", "16")
 EVERY = 5
 """Of so many conversations of train.*, one is not trained on."""
+
+
+_AGREEING = [
+    (re.compile(rf"\b{wrong}\b"), right)
+    for wrong, right in (
+        ("I is", "I am"), ("I has", "I have"), ("I does", "I do"), ("I knows", "I know"), ("I wants", "I want"),
+        ("you is", "you are"), ("you was", "you were"), ("you has", "you have"), ("you does", "you do"),
+        ("you knows", "you know"), ("you wants", "you want"),
+    )
+]  # fmt: skip
+
+
+def spoken(fact: str, owner: str, speaker: str) -> str:
+    """Return the fact as a sentence that `speaker` could say literally."""
+    text = wording.person(fact, owner, speaker)
+    for wrong, right in _AGREEING:
+        text = wrong.sub(right, text)
+    return text[:1].upper() + text[1:]
 
 
 def _pairs(name: str, writers: Sequence[str] = ()) -> list[LabelledPair]:
@@ -134,7 +153,7 @@ def in_so_many_words(rows: Sequence[LabelledPair]) -> list[LabelledPair]:
         for speaker, label in ((rng.choice([owner, owner, other]), "disclosed"), (rng.choice([owner, other]), "none")):
             if label == "none" and (owner not in fact or rng.random() < 0.5):
                 continue
-            said = wording.spoken(fact, owner, speaker)
+            said = spoken(fact, owner, speaker)
             if label == "none":
                 said = fact.replace(owner, rng.choice(["My cousin", "My neighbour", "A friend of mine", "My brother"]))
             listener = other if speaker == owner else owner

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from localsim.backends.evaluator import BATCH, OPENINGS, Opening, Part, Session, nearest
+from localsim.backends.evaluator import BATCH, OPENINGS, Beginning, Evaluator, Part, Session, nearest
 from localsim.backends.llama.lib import LlamaModel, library, new_context
 from localsim.errors import GenerationFailed
 
@@ -42,7 +42,7 @@ ROOM = 4
 """Size of a new buffer as a multiple of the cache that is put into it, so that the cache can grow."""
 
 
-class SessionCache:
+class SessionCache(Evaluator[Seated]):
     """Sessions by key, each at most in one of `sequences` sequences of `context` tokens.
 
     Raises BackendUnavailable where llama.cpp cannot make the context.
@@ -57,12 +57,11 @@ class SessionCache:
         self.seconds = 0.0
         self._seated: list[Seated | None] = [None] * sequences
         self._sessions: dict[str, Seated] = {}
-        self._openings: OrderedDict[str, Opening[npt.NDArray[np.uint8]]] = OrderedDict()
+        self._openings: OrderedDict[str, Beginning[npt.NDArray[np.uint8]]] = OrderedDict()
         self._spare: list[npt.NDArray[np.uint8]] = []
         """Buffers of caches that were put back: new memory would cost as much time as the copy itself."""
 
     def seat(self, key: str, working: Collection[Seated]) -> Seated | None:
-        """Put a session into a sequence whose session is not at work; None where all are."""
         session = self._sessions.get(key)
         if session is not None and session.sequence is not None:
             return None if session in working else session
@@ -96,22 +95,19 @@ class SessionCache:
         return lost
 
     def cut(self, session: Seated, length: int) -> None:
-        """Keep the first `length` tokens."""
         self._lib.llama_memory_seq_rm(self._memory, session.sequence, length, -1)
         del session.tokens[length:]
         session.canonical = min(session.canonical, length)
 
     def keep_opening(self, name: str, session: Seated) -> None:
-        """Keep a session's cache as an opening, once its first prompt is in it."""
         if name in self._openings or session.sequence is None:
             return
         data = self._copy_of(session.sequence)
-        self._openings[name] = Opening(tuple(session.tokens), session.canonical, data)
+        self._openings[name] = Beginning(tuple(session.tokens), session.canonical, data)
         if len(self._openings) > OPENINGS:
             self._openings.popitem(last=False)
 
     def begin_with(self, session: Seated, prompt: Sequence[int]) -> int:
-        """Copy the opening with the longest common beginning into an empty session; returns the tokens they share."""
         found = None if session.tokens else nearest(self._openings, prompt)
         if found is None:
             return 0
@@ -125,11 +121,9 @@ class SessionCache:
         return shared
 
     def has_opening(self, name: str) -> bool:
-        """True if the cache of an opening is kept."""
         return name in self._openings
 
     def forget(self, key: str) -> None:
-        """Drop a session and its cache."""
         session = self._sessions.pop(key, None)
         if session is not None and session.sequence is not None:
             self._empty(session.sequence)
@@ -169,7 +163,6 @@ class SessionCache:
         return rows[0] if count == 1 else np.concatenate(rows)
 
     def close(self) -> None:
-        """Free the context with its caches; the model stays."""
         if self._context:
             self._lib.llama_batch_free(self._batch)
             self._lib.llama_free(self._context)

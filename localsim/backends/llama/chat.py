@@ -184,7 +184,7 @@ class ChatTokenizer:
         return self._model.piece(token)
 
     def chat_pieces(self, messages: Sequence[Message]) -> list[ChatPiece]:
-        """A chat that ends with a reply, cut after the mark that ends it. For training: see finetune.rows.
+        """A chat that ends with a reply, cut after the mark that ends it. For training: see finetune.chats.
 
         Raises BackendUnavailable where the template does not end replies with a token that ends a generation.
         """

@@ -29,7 +29,6 @@ class OpenVinoModel(LlamaModel):
         self.network = Network(Weights(path, adapter), threads, settings)
 
     def free(self) -> None:
-        """Free vocabulary and network."""
         super().free()
         self.__dict__.pop("network", None)  # a backend is part of cycles, which Python clears late
 

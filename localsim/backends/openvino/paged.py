@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from localsim.backends.evaluator import OPENINGS, Opening, Part, Session, nearest
+from localsim.backends.evaluator import OPENINGS, Beginning, Evaluator, Part, Session, nearest
 from localsim.backends.openvino.network import BLOCK, Network, Step, logits
 from localsim.errors import BackendUnavailable, GenerationFailed
 
@@ -72,7 +72,7 @@ class Paged(Session):
     blocks: list[int] = field(default_factory=list)
 
 
-class PagedCache:
+class PagedCache(Evaluator[Paged]):
     """Sessions by key, at most `sequences` of them at work; `caches` of `context` tokens fit into the pool.
 
     Raises BackendUnavailable where the machine has no room for the pool.
@@ -92,11 +92,10 @@ class PagedCache:
             ) from error
         self._blocks = Blocks(count)
         self._sessions: OrderedDict[str, Paged] = OrderedDict()
-        self._openings: OrderedDict[str, Opening[list[int]]] = OrderedDict()
+        self._openings: OrderedDict[str, Beginning[list[int]]] = OrderedDict()
         self._working: Collection[Paged] = ()
 
     def seat(self, key: str, working: Collection[Paged]) -> Paged | None:
-        """A session that is not at work; None where as many as possible are."""
         session = self._sessions.get(key)
         if len(working) >= self._sequences or session in working:
             return None
@@ -105,12 +104,10 @@ class PagedCache:
         return session
 
     def settle(self, working: Collection[Paged]) -> list[Paged]:
-        """Remember whose caches must stay."""
         self._working = working
         return []
 
     def cut(self, session: Paged, length: int) -> None:
-        """Keep the first `length` tokens, and the blocks that hold them."""
         kept = blocks_for(length)
         self._blocks.drop(session.blocks[kept:])
         del session.blocks[kept:]
@@ -118,11 +115,10 @@ class PagedCache:
         session.canonical = min(session.canonical, length)
 
     def keep_opening(self, name: str, session: Paged) -> None:
-        """Keep a session's blocks as an opening, once its first prompt is in them."""
         if name in self._openings:
             return
         blocks = self._blocks.share(session.blocks)
-        self._openings[name] = Opening(tuple(session.tokens), session.canonical, blocks)
+        self._openings[name] = Beginning(tuple(session.tokens), session.canonical, blocks)
         if len(self._openings) > OPENINGS:
             self._drop_opening()
 
@@ -131,7 +127,6 @@ class PagedCache:
         self._blocks.drop(opening.cache)
 
     def begin_with(self, session: Paged, prompt: Sequence[int]) -> int:
-        """Let an empty session use the blocks of the opening with the longest common beginning."""
         found = None if session.tokens else nearest(self._openings, prompt)
         if found is None:
             return 0
@@ -142,17 +137,14 @@ class PagedCache:
         return shared
 
     def has_opening(self, name: str) -> bool:
-        """True if the cache of an opening is kept."""
         return name in self._openings
 
     def forget(self, key: str) -> None:
-        """Drop a session and its blocks."""
         session = self._sessions.pop(key, None)
         if session is not None:
             self.cut(session, 0)
 
     def evaluate(self, parts: Sequence[Part[Paged]]) -> list[npt.NDArray[Any]]:
-        """Evaluate all parts in one call."""
         busy = {*self._working, *(part.session for part in parts)}
         for part in parts:
             self._make_room(part.session, len(part.tokens), busy)
@@ -191,7 +183,6 @@ class PagedCache:
         return block
 
     def close(self) -> None:
-        """Free the caches; the network stays."""
         self._request, self._arrays = None, []
         self._sessions.clear()
         self._openings.clear()

@@ -51,7 +51,7 @@ class Slot:
         self, scenario: Scenario, index: int, action: Action, *, truncated: bool = False, repaired: bool = False
     ) -> Turn:
         """Return the turn of an action that was taken here."""
-        readers = readers_in(scenario, self.speaker, action)
+        readers = readers_of(_move(scenario, action.type), self.speaker, action.values or ())
         return Turn(index, self.speaker, action, truncated, readers, self.beat, self.beat_size, self.phase, repaired)
 
 
@@ -285,11 +285,6 @@ def every_way(scenario: Scenario, viewer: str) -> tuple[Way, ...]:
 
 def _move(scenario: Scenario, name: str) -> Move | None:
     return next((move for move in scenario.moves if move.name == name), None)
-
-
-def readers_in(scenario: Scenario, speaker: str, action: Action) -> tuple[str, ...] | None:
-    """Return who can read an action, its author first; None: everybody."""
-    return readers_of(_move(scenario, action.type), speaker, action.values or ())
 
 
 def told_turn(index: int, tell: Tell) -> Turn:

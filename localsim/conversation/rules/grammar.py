@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from os.path import commonprefix
 
+from localsim.conversation.exchange import Form
 from localsim.conversation.rules.lines import Bound, Way, name_of
 from localsim.conversation.rules.numbers import literal, values_gbnf
 
@@ -46,8 +47,8 @@ class Barred:
 
 
 @dataclass(frozen=True)
-class ActionLines:
-    """A form of one or more lines, the first one begun by the prefill. Implements `exchange.Form`."""
+class ActionLines(Form):
+    """A form of one or more lines, the first one begun by the prefill."""
 
     lines: tuple[Line, ...]
     max_chars: int
@@ -71,7 +72,6 @@ class ActionLines:
         return _grammar(self.lines, self.max_chars, self.silence, self.nones, self.barred)
 
     def finished(self, text: str) -> bool:
-        """Return True if the last line is closed and no other may follow."""
         return text.endswith("\n") and self._ends(self._written(text))
 
     def forced(self, text: str) -> str:
@@ -106,17 +106,14 @@ class ActionLines:
         return any(not isinstance(way, str) for line in self.lines for way in line.ways)
 
     def in_text(self, text: str) -> bool:
-        """Return True if the last line has reached the text after its colon."""
         return ":" in text.rpartition("\n")[2]
 
     def utterances(self, text: str) -> tuple[tuple[str, str], ...]:
-        """Return (speaker, text) of the closed lines."""
         written = enumerate(self._written(text))
         said = ((self._line(number).speaker, line.partition(": ")[2]) for number, line in written)
         return tuple((name, body) for name, body in said if body)
 
     def speaker(self, text: str) -> str:
-        """Return the speaker of the line that is being written."""
         return self.line(text).speaker
 
     def line(self, text: str) -> Line:

@@ -261,3 +261,12 @@ def _problems_of_order(phase: Phase, names: Sequence[str], known: Sequence[str])
 def _decimals(number: Decimal) -> int:
     exponent = number.normalize().as_tuple().exponent
     return max(0, -exponent) if isinstance(exponent, int) else 0
+
+
+def repeats(what: str, values: Iterable[tuple[Place, str]]) -> Iterator[tuple[Place, str]]:
+    """Yield (place, message) for each value that is there a second time."""
+    seen: set[str] = set()
+    for place, value in values:
+        if value in seen:
+            yield place, f"{what} given more than once: {value}"
+        seen.add(value)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from localsim.conversation.episode import AgentView
 from localsim.conversation.wording.variants import Spacing
+from localsim.conversation.wording.wordings import listed
 
 _LISTS: Mapping[str, tuple[str, str]] = {
     "statements": ("You would say of yourself:", "{name} says:"),
@@ -29,11 +30,6 @@ def persona_lines(agent: AgentView, spacing: Spacing, *, own: bool = False) -> l
             lines = [f"{spacing.mark}{text}" for text in texts]
             parts.append("\n".join([_LISTS[field][form].format(name=agent.name), *lines]))
         else:
-            text = _listing(texts, "and" if field == "knows" else "or")
+            text = listed([each.rstrip(".") for each in texts], "and" if field == "knows" else "or")
             parts.append(_SENTENCES[field][form].format(name=agent.name, text=text))
     return parts
-
-
-def _listing(texts: tuple[str, ...], last: str) -> str:
-    plain = [text.rstrip(".") for text in texts]
-    return f"{', '.join(plain[:-1])} {last} {plain[-1]}" if len(plain) > 1 else plain[0]

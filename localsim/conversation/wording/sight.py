@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from localsim.conversation.episode import Observation
 from localsim.conversation.grants import EVERY, NO_ITEM, Grant, Sight
+from localsim.conversation.wording.wordings import listed
 
 _PRIVATE = "You can see {items} of {others}. Only you know this: {others} cannot know it."
 _PRIVATE_OF_EACH = "You can see {list}. Only you know this: {others} cannot know it."
@@ -37,11 +38,11 @@ def visibility_lines(seen: Observation, others: str, closed: str) -> list[str]:
 def _seen_of(sight: Sight, several: bool) -> str:
     """Return the items that are seen; with several others, those of each of them."""
     if not several:
-        return "".join(_listing(_items(grant)) for _, grant in sight)
+        return "".join(listed(_items(grant)) for _, grant in sight)
     owners: dict[str, list[str]] = {}
     for owner, grant in sight:
-        owners.setdefault(_listing(_items(grant, several)), []).append(owner)
-    parts = [f"{items} of {'each of ' * (len(of) > 1)}{_listing(of)}" for items, of in owners.items()]
+        owners.setdefault(listed(_items(grant, several)), []).append(owner)
+    parts = [f"{items} of {'each of ' * (len(of) > 1)}{listed(of)}" for items, of in owners.items()]
     return f"{', '.join(parts[:-1])}, and {parts[-1]}" if len(parts) > 1 else "".join(parts)
 
 
@@ -59,8 +60,8 @@ def _hidden(seen: Observation) -> Iterator[str]:
     for name in (agent.name for agent in seen.agents if agent.name != me.name):
         grant = exposed.get(name, NO_ITEM) if seen.announced else by_any
         hidden = [_OWN[part] for part, has in kept.items() if has and not getattr(grant, part)]
-        groups.setdefault(_listing(hidden, "or"), []).append(name)
-    yield from (_HIDDEN.format(others=_listing(names), items=items) for items, names in groups.items() if items)
+        groups.setdefault(listed(hidden, "or"), []).append(name)
+    yield from (_HIDDEN.format(others=listed(names), items=items) for items, names in groups.items() if items)
 
 
 def _items(grant: Grant, several: bool = False) -> list[str]:
@@ -69,7 +70,3 @@ def _items(grant: Grant, several: bool = False) -> list[str]:
     # A whole profile comes with the relationships among the others, which only exist with several of them.
     given["the relationships"] = grant.profile and several
     return [text for text, is_given in given.items() if is_given]
-
-
-def _listing(items: list[str], last: str = "and") -> str:
-    return f"{', '.join(items[:-1])} {last} {items[-1]}" if len(items) > 1 else "".join(items)

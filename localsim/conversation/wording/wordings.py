@@ -7,11 +7,16 @@ or several, so only modal verbs follow them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from localsim.conversation.scenario import RelationshipLevel
 from localsim.conversation.transcript import ActionType
+
+
+def listed(texts: Sequence[str], last: str = "and") -> str:
+    """Return texts as a phrase: `Ana`, `Ana and Bo`, `Ana, Bo and Cy`; '' for none."""
+    return f" {last} ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
 
 
 @dataclass(frozen=True, kw_only=True)

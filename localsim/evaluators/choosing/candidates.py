@@ -122,7 +122,7 @@ def request(unit: Sequence[Subject], turn: int, criterion: str = QUESTION) -> Re
 
 def place_of(answer: Asked, n: int) -> int | None:
     """Return the place, from 1, that a reply names; None if it cannot be read."""
-    read = None if answer.text is None else Verdict(1, n, LABEL).read(answer.text)
+    read = answer.read(Verdict(1, n, LABEL).read)
     return None if read is None else read[0]
 
 

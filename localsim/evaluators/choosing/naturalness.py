@@ -116,7 +116,7 @@ def _place(subject: Subject) -> tuple[tuple[int, str, str], str]:
 
 def choice_of(asked: Asked) -> int | None:
     """Return the place (1 or 2) that a reply chooses; None if it cannot be read."""
-    read = None if asked.text is None else FORM.read(asked.text)
+    read = asked.read(FORM.read)
     return None if read is None else read[0]
 
 

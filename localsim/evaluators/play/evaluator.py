@@ -26,7 +26,6 @@ class Play(Scorer):
     controls = CONTROLS
 
     def applies(self, subject: Subject) -> bool:
-        """Return True for a talk of two and more; an interview asks and does not talk."""
         return len(subject.scenario.agents) > 1 and not family_of(subject.scenario.family).asks
 
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:

@@ -7,8 +7,8 @@ but all of them from the setting; or if it lists the traits of the own character
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from functools import cache
 
 from localsim.conversation.scenario import Agent
 from localsim.conversation.wording.paraphrases import WORDINGS
@@ -54,8 +54,8 @@ def instructions(agent: Agent, setting: str) -> Instructions:
     whole = ", ".join(f"{text} years old" if text.isdigit() else text for text in about)
     traits = (profile.personality_and_values, profile.decision_making_style)
     bags = (frozenset(_words(text)) - _PLAIN for text in traits if text)
-    own = [agent.goal, whole, *([agent.secret] if agent.secret else []), *_WORDING]
-    return Instructions(_runs(own), _runs([setting]), tuple(bag for bag in bags if len(bag) > 2))
+    own = [agent.goal, whole, *([agent.secret] if agent.secret else [])]
+    return Instructions(_runs(own) | _wording(), _runs([setting]), tuple(bag for bag in bags if len(bag) > 2))
 
 
 def _words(text: str) -> list[str]:
@@ -67,12 +67,12 @@ def _runs(texts: list[str]) -> frozenset[tuple[str, ...]]:
     return frozenset().union(*(runs(_words(text), RUN) for text in texts))
 
 
-def _wording() -> Iterator[str]:
-    """Yield the sentences of all wordings of prompts."""
+@cache
+def _wording() -> frozenset[tuple[str, ...]]:
+    """Return the runs of words in the sentences of all wordings of prompts."""
+    sentences: list[str] = []
     for wording in WORDINGS:
         for field in fields(wording):
             value = getattr(wording, field.name)
-            yield from [value] if isinstance(value, str) else value if isinstance(value, tuple) else value.values()
-
-
-_WORDING = tuple(_wording())
+            sentences += [value] if isinstance(value, str) else value if isinstance(value, tuple) else value.values()
+    return _runs(sentences)

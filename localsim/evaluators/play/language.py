@@ -24,7 +24,12 @@ def language_of(scenario: Scenario) -> str | None:
     if scenario.language is not None:
         return scenario.language if scenario.language in identifier.labels else None
     text = " ".join([scenario.setting, *(agent.goal for agent in scenario.agents)])
-    return str(identifier.classify(text)[0]) if long_enough(text) else None
+    return _classified(text) if long_enough(text) else None
+
+
+@lru_cache(maxsize=256)
+def _classified(text: str) -> str:
+    return str(_identifier().classify(text)[0])
 
 
 def in_others(texts: Iterable[str], language: str) -> list[bool]:

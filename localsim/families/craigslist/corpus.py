@@ -34,7 +34,6 @@ class Item(Part):
 
     Title: str
     Price: float | None = None
-    Category: str = ""
     Description: list[str] | str = ""
 
 
@@ -84,15 +83,8 @@ def read(data: Mapping[str, Any], where: str, path: str) -> HumanTalk:
         answer=answer if complete else {},
         limits={"turns": _LIMIT},
     )
-    return HumanTalk(
-        name=chat.uuid,
-        where=where,
-        scenario=scenario,
-        turns=cocoa.turns_in(chat, names),
-        stop_reason="left" if cocoa.ended_by_leaving(chat) else "ended",
-        outcome=tuple(_outcome(chat)),
-        note="" if complete else INCOMPLETE,
-    )
+    turns, note = cocoa.turns_in(chat, names), "" if complete else INCOMPLETE
+    return cocoa.talk_of(chat, where, scenario, turns, _outcome(chat), note)
 
 
 def _listing(item: Item) -> str:

@@ -14,12 +14,15 @@ from localsim.conversation.transcript import Turn
 from localsim.families.craigslist.bargain import Bargain
 from localsim.families.craigslist.reading import read_turn
 
-EndingKind = Literal["deal", "no_deal", "unknown"]
+EndingKind = Literal["deal", "no_deal", "ran_out", "stale", "unknown"]
 
 
 @dataclass(frozen=True)
 class Ending:
-    """The ending of a bargain. `price`: the agreed total in dollars, for a deal; `turn`: index of the deciding turn."""
+    """The ending of a bargain. `price`: the agreed total in dollars, for a deal; `turn`: index of the deciding turn.
+
+    Words alone tell neither `ran_out` (the limit of turns was reached) nor `stale` (nothing new was said any more).
+    """
 
     kind: EndingKind
     price: float | None

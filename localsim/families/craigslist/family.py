@@ -12,7 +12,6 @@ import math
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from localsim.conversation.episode import Observation, Score
@@ -24,14 +23,20 @@ from localsim.families.base import Curve, Family, Hits, Location, Played, Player
 from localsim.families.craigslist import limits, players
 from localsim.families.craigslist.controls import CONTROLS, NO_ZONE
 from localsim.families.craigslist.corpus import CORPUS
-from localsim.families.craigslist.endings import bargain_ending
+from localsim.families.craigslist.endings import Ending, bargain_ending
 from localsim.families.craigslist.measures import MEASURES
 from localsim.families.craigslist.offering import BUYS, SELLS, offer_scores, own_offers, targets_are_limits
-from localsim.families.craigslist.verdict import verdict
 from localsim.families.prices import find_prices
 from localsim.families.vocabulary import DEFAULT, Vocabulary, person, with_article
 
 _ZONES = ("yes", "no", "any")
+_ENDINGS = {
+    "deal": "They make a deal, but its price cannot be read.",
+    "no_deal": "They part without a deal.",
+    "ran_out": "They reach the limit of turns without a deal.",
+    "stale": "They repeat themselves and make no deal.",
+    "unknown": "The rules cannot read how this talk ends, so it counts neither as a deal nor as none.",
+}
 
 
 def _offers(played: Played) -> list[Point]:
@@ -189,23 +194,25 @@ class Craigslist(Family):
         return "seller" if agent == answer.answer.get("seller") else "buyer"
 
     def remarks(self, scores: Mapping[str, float]) -> list[str]:
-        """Return a sentence with the price of a deal."""
         return [f"Price: ${scores['price']:g}."] if "price" in scores else []
 
     def verdict(self, scores: Mapping[str, Score], answer: AnswerKey) -> Verdict | None:
-        """Return the price or the way out, both limits, and if a price suits both."""
-        return verdict(scores, answer.answer)
+        """Return the price or the way out, both limits, and if a price suits both; None if the ending was not read."""
+        ended, price, success = (scores.get(name) for name in ("ending", "price", "success"))
+        if ended is None:
+            return None
+        amount = None if price is None else price.value
+        said = _ENDINGS.get(str(ended.label), "") if amount is None else f"They agree on {_money(amount)}."
+        right = None if success is None or success.value is None else success.value == 1
+        return Verdict(right, said, _truth(answer.answer))
 
     def touches(self, transcript: Transcript, scenario: Scenario) -> Sequence[int]:  # noqa: ARG002 - of the base
-        """Return the turns that name a price."""
         return [turn.index for turn in transcript.turns if turn.said and find_prices(turn.action.text)]
 
     def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
-        """Offer the middle of both targets."""
         return players.omniscient(seen, rng)
 
     def peek(self, seen: Observation, rng: random.Random) -> Action | None:
-        """Offer exactly the other's target; leave where no price meets both."""
         return players.peek(seen, rng)
 
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
@@ -222,58 +229,48 @@ class Craigslist(Family):
         key = answer.answer
         ended = _ended(transcript, scenario, key)
         cited = (ended.turn,) if ended.turn is not None else ()
-        unknown = ended.label == "unknown"
+        unknown = ended.kind == "unknown"
         scores = [
-            Score("ending", None, label=ended.label, reason=ended.reason, turns=cited),
+            Score("ending", None, label=ended.kind, reason=ended.reason, turns=cited),
             Score("unknown_ending", float(unknown), reason=ended.reason, turns=cited),
             *offer_scores(transcript.turns, key),
         ]
         return scores if unknown else [*scores, *_outcome(ended, key, cited)]
 
 
-@dataclass(frozen=True)
-class _Ended:
-    """The ending of an episode: deal, no_deal, ran_out, stale or unknown."""
-
-    label: str
-    price: float | None
-    turn: int | None
-    reason: str
-
-
-def _ended(transcript: Transcript, scenario: Scenario, key: Mapping[str, Any]) -> _Ended:
+def _ended(transcript: Transcript, scenario: Scenario, key: Mapping[str, Any]) -> Ending:
     """Return the ending that the words tell; without one, `ran_out` at the turn limit, `stale` after repetition."""
     read = bargain_ending(
         transcript.turns, seller=key["seller"], buyer=key["buyer"], list_price=float(key["list_price"])
     )
     limit = scenario.limits.turns
     if read.kind == "unknown" and read.turn is None and len(transcript) >= limit:
-        return _Ended("ran_out", None, limit - 1, f"no agreement within the limit of {limit} turns")
+        return Ending("ran_out", None, limit - 1, f"no agreement within the limit of {limit} turns")
     if read.kind == "unknown" and read.turn is None and ending(scenario.limits, transcript, scenario.names) == "stale":
-        return _Ended("stale", None, len(transcript) - 1, "no agreement, and nothing new is said any more")
-    return _Ended(read.kind, read.price, read.turn, read.reason)
+        return Ending("stale", None, len(transcript) - 1, "no agreement, and nothing new is said any more")
+    return read
 
 
-def _outcome(ending: _Ended, key: Mapping[str, Any], cited: tuple[int, ...]) -> Iterator[Score]:
+def _outcome(found: Ending, key: Mapping[str, Any], cited: tuple[int, ...]) -> Iterator[Score]:
     """Yield the scores that depend on an ending that is known."""
-    deal = ending.label == "deal"
-    yield Score("deal", float(deal), reason=ending.reason, turns=cited)
-    yield Score("explicit_end", float(ending.label not in ("ran_out", "stale")), reason=ending.reason, turns=cited)
-    if ending.price is not None:
-        yield from _price_scores(ending.price, key, cited)
+    deal = found.kind == "deal"
+    yield Score("deal", float(deal), reason=found.reason, turns=cited)
+    yield Score("explicit_end", float(found.kind not in ("ran_out", "stale")), reason=found.reason, turns=cited)
+    if found.price is not None:
+        yield from _price_scores(found.price, key, cited)
     if targets_are_limits(key):
-        yield from _right_or_wrong(ending, key, cited)
+        yield from _right_or_wrong(found, key, cited)
 
 
-def _right_or_wrong(ending: _Ended, key: Mapping[str, Any], cited: tuple[int, ...]) -> Iterator[Score]:
+def _right_or_wrong(found: Ending, key: Mapping[str, Any], cited: tuple[int, ...]) -> Iterator[Score]:
     """Yield the scores that hold the ending against the zone of agreement."""
-    zone, deal, price = key.get("zone"), ending.label == "deal", ending.price
+    zone, deal, price = key.get("zone"), found.kind == "deal", found.price
     reason = "a zone of agreement exists" if zone else "no zone of agreement exists"
-    yield Score(f"deal_{'with' if zone else 'without'}_zone", float(deal), reason=ending.reason, turns=cited)
-    if ending.label == "no_deal":
+    yield Score(f"deal_{'with' if zone else 'without'}_zone", float(deal), reason=found.reason, turns=cited)
+    if found.kind == "no_deal":
         yield Score("walked_away", float(zone is None), reason=f"1 where it was right: {reason}", turns=cited)
     right = price is not None and zone[0] <= price <= zone[1] if zone else not deal
-    yield Score("success", float(right), reason=f"{ending.label}; {reason}", turns=cited)
+    yield Score("success", float(right), reason=f"{found.kind}; {reason}", turns=cited)
 
 
 def _price_scores(price: float, key: Mapping[str, Any], cited: tuple[int, ...]) -> Iterator[Score]:
@@ -284,3 +281,19 @@ def _price_scores(price: float, key: Mapping[str, Any], cited: tuple[int, ...]) 
     if zone:
         inside = zone[0] <= price <= zone[1]
         yield Score("in_zone", float(inside), reason=f"zone ${zone[0]} to ${zone[1]}", turns=cited)
+
+
+def _truth(key: Mapping[str, Any]) -> str:
+    seller, buyer = key["seller"], key["buyer"]
+    low, high = _money(key["seller_target"]), _money(key["buyer_target"])
+    if not targets_are_limits(key):
+        return f"{seller} hopes for {low}, {buyer} for {high}; these are hopes and not limits."
+    wanted = f"{seller} wants at least {low}, and {buyer} wants to pay at most {high}"
+    zone = key.get("zone")
+    if not zone:
+        return f"{wanted}: no price suits both, so it is right to leave without a deal."
+    return f"{wanted}: every price from {low} to {high} suits both."
+
+
+def _money(amount: float) -> str:
+    return f"${amount:,.0f}" if float(amount).is_integer() else f"${amount:,.2f}"

@@ -61,7 +61,8 @@ def possible(role: str, own: float, other: float, list_price: float) -> Mapping[
     They leave the same kind of zone (wide, narrow or none) as the true limit `other` does, and are not public.
     """
     kind = _zone(role, own, other, list_price)
-    drawn = _buyers(list_price) if role == "seller" else _sellers(list_price)
+    buyers = {float(max(2, round(list_price * share))): 1 / len(SHARES) for share in SHARES}
+    drawn = buyers if role == "seller" else _sellers(list_price)
     fitting = {
         limit: weight
         for limit, weight in drawn.items()
@@ -79,10 +80,6 @@ def _zone(role: str, own: float, other: float, list_price: float) -> str:
     seller, buyer = (own, other) if role == "seller" else (other, own)
     width = "wide" if abs(buyer - seller) >= _MARGIN * list_price else "narrow"
     return f"{width} {'zone' if seller <= buyer else 'gap'}"
-
-
-def _buyers(list_price: float) -> dict[float, float]:
-    return {float(max(2, round(list_price * share))): 1 / len(SHARES) for share in SHARES}
 
 
 def _sellers(list_price: float) -> dict[float, float]:

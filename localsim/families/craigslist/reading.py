@@ -70,22 +70,8 @@ def _stronger(one: _Strength, other: _Strength) -> _Strength:
 
 # Phrases that leave a mark by their mere presence in a sentence.
 _MARKS = (
-    "defer",
-    "hedge",
-    "reject",
-    "no_phrase",
-    "logistics",
-    "farewell",
-    "viewing",
-    "affirm",
-    "wants",
-    "revoke",
-    "middle",
-    "closing",
-    "final",
-    "commit",
-    "resigned",
-)
+    "defer hedge reject no_phrase logistics farewell viewing affirm wants revoke middle closing final commit resigned"
+).split()
 
 
 def read_turn(turn: Turn, list_price: float, before: str = "") -> Reading:
@@ -203,57 +189,46 @@ def _read_sentence(reading: Reading, sentence: str, start: int, prices: list[Pri
 def _read_phrases(marked: str, question: bool, priced: bool) -> Reading:
     """Read what does not depend on the prices themselves, which are "<#>" here: sentences often differ only in them."""
     reading = Reading(question=question)
-    if _says(PHRASES["walk"], marked, question):
-        reading.has.add("walk")
-    if _says(PHRASES["gone"], marked, question):
-        reading.has.add("gone")
-    _read_answer(reading, marked, question)
+    reading.has |= _true(
+        walk=_says(PHRASES["walk"], marked, question),
+        gone=_says(PHRASES["gone"], marked, question),
+        # These are consent only while an offer of the other side is open.
+        assents=assents(marked, question=question),
+        arranges=arranges(marked) and not PHRASES["viewing"].search(marked),
+        pleased=is_pleased(marked, question=question),
+        praises=praises(marked, question=question),
+    )
     marked = PHRASES["idioms"].sub(lambda match: "_" * len(match[0]), marked)
-    for mark in _MARKS:
-        # "Could you possibly ..." is politeness, not doubt.
-        if PHRASES[mark].search(marked) and not (mark == "hedge" and question):
-            reading.has.add(mark)
+    # "Could you possibly ..." is politeness, not doubt.
+    reading.has |= {mark for mark in _MARKS if PHRASES[mark].search(marked) and not (mark == "hedge" and question)}
     _read_percent(reading, marked)
-    if priced and not question and PHRASES["condition"].search(marked):
-        reading.has.add("condition")
-    if (
-        PHRASES["list_price"].search(marked)
-        and not question
-        and not PHRASES["negation"].search(marked.replace("no haggling", ""))
-    ):
-        reading.has.add("list_price")
-    if PHRASES["price_fine"].search(marked) and not question and not PHRASES["negation"].search(marked):
-        reading.has.add("price_fine")
-    if PHRASES["delighted"].match(marked) and not question:
-        reading.has.add("delighted")
-    if PHRASES["all_yes"].match(marked) and not question:
-        reading.has.add("all_yes")
-    if PHRASES["plea" if question else "begs"].search(marked):
-        reading.has.add("plea" if question else "begs")
-    if question and PHRASES["confirming"].search(marked):
-        reading.has.add("confirming")
-    if (
-        question
-        and not priced
-        and not re.search(r"\b(?:you know what|oh really|really)$", marked)
-        and not PHRASES["confirming"].search(PHRASES["lead"].sub("", marked))
-        and not arranges(marked)
-    ):
-        reading.has.add("other_question")
+    confirming = PHRASES["confirming"]
+    if question:
+        reading.has |= _true(
+            plea=PHRASES["plea"].search(marked),
+            confirming=confirming.search(marked),
+            other_question=not priced
+            and not re.search(r"\b(?:you know what|oh really|really)$", marked)
+            and not confirming.search(PHRASES["lead"].sub("", marked))
+            and not arranges(marked),
+        )
+    else:
+        denied = PHRASES["negation"]
+        reading.has |= _true(
+            condition=priced and PHRASES["condition"].search(marked),
+            list_price=PHRASES["list_price"].search(marked) and not denied.search(marked.replace("no haggling", "")),
+            price_fine=PHRASES["price_fine"].search(marked) and not denied.search(marked),
+            delighted=PHRASES["delighted"].match(marked),
+            all_yes=PHRASES["all_yes"].match(marked),
+            begs=PHRASES["begs"].search(marked),
+        )
     _read_consent(reading, marked, question)
     return reading
 
 
-def _read_answer(reading: Reading, marked: str, question: bool) -> None:
-    """Add the marks that are consent only while an offer of the other side is open."""
-    if assents(marked, question=question):
-        reading.has.add("assents")
-    if arranges(marked) and not PHRASES["viewing"].search(marked):
-        reading.has.add("arranges")
-    if is_pleased(marked, question=question):
-        reading.has.add("pleased")
-    if praises(marked, question=question):
-        reading.has.add("praises")
+def _true(**marks: object) -> set[str]:
+    """Return the names of what is true."""
+    return {name for name, found in marks.items() if found}
 
 
 def _marked(sentence: str, start: int, prices: list[Price]) -> tuple[str, list[int]]:

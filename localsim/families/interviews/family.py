@@ -138,11 +138,9 @@ class Interview(Family):
 
     @property
     def rules(self) -> Rules:
-        """The rules of the first episode."""
         return Questions()
 
     def rules_at(self, index: int) -> Rules:
-        """Return the rules of an episode; its index rotates the options."""
         return Questions(index)
 
     def talk_chars(self, scenario: Scenario) -> int | None:
@@ -260,8 +258,3 @@ def document(
         game={"bank": bank.id, "sequence": bank.sequence, "items": [asked_of(item) for item in items]},
         answer={**answer, "traits": dict(traits)} if traits else answer,
     )
-
-
-def asked_person(name: str, goal: str = "Answer the questions as the person you are.", **fields: Any) -> Agent:
-    """Return an agent who is interviewed."""
-    return Agent(name=name, goal=goal, **fields)

@@ -56,15 +56,7 @@ def read(data: Mapping[str, Any], where: str, path: str) -> HumanTalk:
         family=_FAMILY if clear else None,
         **fields,
     )
-    return HumanTalk(
-        name=chat.uuid,
-        where=where,
-        scenario=scenario,
-        turns=turns,
-        stop_reason="left" if cocoa.ended_by_leaving(chat) else "ended",
-        outcome=tuple(_outcome(chat, turns)),
-        note="" if clear else UNCLEAR,
-    )
+    return cocoa.talk_of(chat, where, scenario, turns, _outcome(chat, turns), "" if clear else UNCLEAR)
 
 
 def _names_identify(lists: tuple[list[Item], list[Item]]) -> bool:

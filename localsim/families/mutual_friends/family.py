@@ -8,6 +8,7 @@ none.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,15 +26,16 @@ from localsim.families.base import (
     Player,
     Point,
     Verdict,
+    listed,
     merged,
+    sentence,
 )
 from localsim.families.mutual_friends import players, scoring
 from localsim.families.mutual_friends.controls import CONTROL_TASKS, CONTROLS
 from localsim.families.mutual_friends.corpus import CORPUS
 from localsim.families.mutual_friends.measures import MEASURES
-from localsim.families.mutual_friends.mentions import mentions, speaks_of_friend
+from localsim.families.mutual_friends.mentions import all_friends, mentions, speaks_of_friend
 from localsim.families.mutual_friends.players import PLAYERS
-from localsim.families.mutual_friends.verdict import verdict
 from localsim.families.terms import span_of
 from localsim.families.vocabulary import DEFAULT, Vocabulary, person
 
@@ -167,12 +169,7 @@ class MutualFriends(Family):
             phrases = [_ATTRIBUTES[key].format(value) for key, value in zip(attributes, values, strict=True)]
             text = f"{friend} {' and '.join(phrases)}."
             facts.append(Fact(id=f"{name.lower()}_friend_{number}", text=text, terms=(friend,)))
-        return Agent(
-            name=name,
-            profile=person(rng, name, self._words),
-            goal=goal,
-            facts=tuple(facts),
-        )
+        return Agent(name=name, profile=person(rng, name, self._words), goal=goal, facts=tuple(facts))
 
     def check(self, document: ScenarioFile) -> list[tuple[Location, str]]:
         """Check that each agent has a fact whose first term names a friend, and that the answer lists shared ones."""
@@ -181,7 +178,8 @@ class MutualFriends(Family):
             if not any(fact.terms for fact in agent.facts):
                 problems.append((("agents", number), "mutual_friends needs facts whose first term is a friend's name"))
         friends = friends_of(document)
-        shared = sorted({name for names in friends.values() for name in names if _holders(name, friends) > 1})
+        everybody = all_friends(friends)
+        shared = sorted(name for name in everybody if sum(name in names for names in friends.values()) > 1)
         given = document.answer.get("mutual_friends", [])
         if not isinstance(given, list) or sorted(map(str, given)) != shared:
             problems.append((("answer", "mutual_friends"), f"must be what the lists share: {shared}"))
@@ -211,8 +209,17 @@ class MutualFriends(Family):
         return said
 
     def verdict(self, scores: Mapping[str, Score], answer: AnswerKey) -> Verdict | None:
-        """Return who is agreed on, and who is on both lists."""
-        return verdict(scores, [str(name) for name in answer.answer.get("mutual_friends", [])])
+        """Return who is agreed on, and who is on both lists; None if success was not scored."""
+        success = scores.get("success")
+        if success is None or success.value is None:
+            return None
+        false = scores.get("false_affirmed")
+        names = false.label if false is not None and false.label else ""
+        wrong = f" {listed(names.split(', '))} {'are' if ', ' in names else 'is'} not on both lists." if names else ""
+        said = re.sub(r" \(not in common: .*\)$", "", success.reason)
+        true = [str(name) for name in answer.answer.get("mutual_friends", [])]
+        truth = f"{listed(true) or 'Nobody'} {'are' if len(true) > 1 else 'is'} on both lists."
+        return Verdict(success.value == 1, sentence(said), f"{truth}{wrong}")
 
     def touches(self, transcript: Transcript, scenario: Scenario) -> Sequence[int]:
         """Return the turns that name a friend of a list, or ask for one by a trait."""
@@ -221,11 +228,9 @@ class MutualFriends(Family):
         return [turn.index for turn in said if speaks_of_friend(turn.action.text, facts)]
 
     def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
-        """Ask about the friends on both lists, if both are visible."""
         return players.omniscient(seen, rng)
 
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
-        """Return the scores behind the measures of this family."""
         return scoring.scores(transcript, scenario, answer)
 
 
@@ -239,7 +244,3 @@ def _goal(other: str, common: int) -> str:
 def friends_of(scenario: Scenario) -> dict[str, list[str]]:
     """Return each agent's friends: the first term of each fact that has one."""
     return {agent.name: [fact.terms[0] for fact in agent.facts if fact.terms] for agent in scenario.agents}
-
-
-def _holders(name: str, friends: Mapping[str, list[str]]) -> int:
-    return sum(name in names for names in friends.values())

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from localsim.conversation.episode import AgentView, Observation
 from localsim.conversation.transcript import Action, Turn
+from localsim.conversation.wording.wordings import listed
 from localsim.families.mutual_friends.mentions import mentions
 from localsim.families.players import Player, last_of_others, leave
 
@@ -35,7 +36,7 @@ def list_reader(seen: Observation, rng: random.Random) -> Action:  # noqa: ARG00
     own = _friend_names(seen.me())
     last = last_of_others(seen)
     if last is None:
-        return Action("speak", f"My friends are {_listing(own)}. Do you know any of them?")
+        return Action("speak", f"My friends are {listed(own)}. Do you know any of them?")
     if last.action.text.startswith("My friends are "):
         known = [name for name in own if mentions(last.action.text, name)]
         return Action("speak", " ".join(f"Yes, I know {name} too!" for name in known) or "No, I know none of them.")
@@ -101,10 +102,6 @@ def _friend_names(agent: AgentView) -> list[str]:
 
 def _their_names(seen: Observation) -> list[str]:
     return [name for agent in seen.agents if agent.name != seen.viewer for name in _friend_names(agent)]
-
-
-def _listing(names: list[str]) -> str:
-    return " and ".join([part for part in (", ".join(names[:-1]), names[-1] if names else "") if part])
 
 
 PLAYERS: Mapping[str, Player] = {

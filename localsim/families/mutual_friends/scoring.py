@@ -31,7 +31,8 @@ def scores(transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> lis
     outcome = friends_outcome(turns, lists.names)
     named = guesses(turns, lists)
     true = [str(name) for name in answer.answer.get("mutual_friends", [])]
-    mixed_up = [guess for guess in named if not guess.held and not guess.true and _is_listed(guess.name, lists)]
+    listed = {name for names in lists.names.values() for name in names}
+    mixed_up = [guess for guess in named if not guess.held and not guess.true and guess.name in listed]
     found = [
         _people("wrong_guesses", outcome.wrong_guesses),
         _people("mix_ups", [guess.name for guess in mixed_up], [guess.turn for guess in mixed_up]),
@@ -44,10 +45,6 @@ def scores(transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> lis
 
 def _people(name: str, people: Sequence[str], turns: Sequence[int] = ()) -> Score:
     return Score(name, float(len(people)), label=", ".join(people), turns=tuple(dict.fromkeys(turns)))
-
-
-def _is_listed(name: str, lists: Lists) -> bool:
-    return any(name in names for names in lists.names.values())
 
 
 def _agreement(turns: Sequence[Turn], lists: Lists, outcome: FriendsOutcome, true: Sequence[str]) -> Iterator[Score]:

@@ -27,7 +27,7 @@ from localsim.reports.compose.alone import foremost
 from localsim.reports.compose.beside import with_colours
 from localsim.reports.conversation import MarkedTurn, hits_in, marked_turns, marks, playing, remark_on
 from localsim.reports.document import Report, Table
-from localsim.reports.figures import references
+from localsim.reports.figures import pairs, references
 from localsim.reports.figures.curves import Course
 from localsim.reports.measures import INVENTED
 from localsim.reports.render import charts
@@ -58,6 +58,7 @@ def render(data: Report, back: str = "") -> str:
         modes=len({row.mode for row in data.comparison if row.completed}),
         answer=head.answer(data),
         back=back,
+        pairs=[(title, list(map(Markup, drawn))) for title, drawn in pairs.panels(data.pairs)],
         not_playing=playing.RULE if data.playing.withheld else "",
         legend=legend,
         others=[row for row in legend if row.twin and (row.other_run or not row.see)],

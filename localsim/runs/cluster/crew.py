@@ -96,8 +96,8 @@ def _refuse_unsharable(models: Sequence[str]) -> None:
             )
 
 
-class Work(Protocol):
-    """What ready workers do."""
+class Staff(Protocol):
+    """Who gives ready workers something to do."""
 
     def ready(self, member: Member) -> None:
         """Give a worker that has opened its models something to do (`Crew.call`)."""
@@ -128,7 +128,7 @@ class Crew:
         self._alone = time.monotonic()
         """The time since which no worker has been ready."""
         self._patient = True
-        self._work: Work | None = None
+        self._work: Staff | None = None
         self.identities: dict[str, Mapping[str, Any]] = {}
         """The identity of each model on the first worker."""
         self.parallel = 1
@@ -141,7 +141,7 @@ class Crew:
         while not self.ready():
             self.turn()
 
-    def begin(self, work: Work) -> None:
+    def begin(self, work: Staff) -> None:
         """Let all ready workers do this work from now on, and later ones when they are ready."""
         self._work = work
         for member in self.ready():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ from localsim.errors import GenerationFailed
 from localsim.evaluators.asking import QUESTIONS, THINK_TOKENS
 from localsim.evaluators.base import Asked, Evaluation, Evaluator, Steps
 from localsim.evaluators.evaluate import Drive, OpenPanel
-from localsim.runs.cluster.crew import Crew, Member, Notify, gathered
+from localsim.runs.cluster.crew import Crew, Member, Notify, Staff, gathered
 from localsim.runs.cluster.ledger import MOST_LOSSES
 from localsim.runs.cluster.messages import Orders
 
@@ -48,7 +49,7 @@ class _Case:
     losses: int = 0
 
 
-class _Panel:
+class _Panel(Staff):
     """The work of a crew that judges; each worker has the questions of one batch at a time."""
 
     def __init__(self, crew: Crew, evaluator: Evaluator, batches: Sequence[Batch]) -> None:
@@ -70,7 +71,6 @@ class _Panel:
                 self._crew.turn()
 
     def ready(self, member: Member) -> None:
-        """Give a worker the next questions."""
         while self._again or self._batches:
             if self._again:
                 case: _Case | None = self._again.popleft()
@@ -114,20 +114,14 @@ class _Panel:
 
     def _step(self, case: _Case, answers: Sequence[Asked] | None) -> _Case | None:
         """Give an evaluator its answers; return the batch with its next questions, or None if it is finished."""
+        result: Future[list[Evaluation]] = Future()
         try:
             requests = next(case.steps) if answers is None else case.steps.send(answers)
         except StopIteration as end:
-            evaluations: list[Evaluation] = end.value
-            self._results.append((case.batch, lambda: evaluations))
+            result.set_result(end.value)
         except Exception as failure:  # noqa: BLE001 - `guarded` handles it where the result is used
-            self._results.append((case.batch, _raiser(failure)))
+            result.set_exception(failure)
         else:
             return _Case(case.batch, case.steps, requests)
+        self._results.append((case.batch, result.result))
         return None
-
-
-def _raiser(error: Exception) -> Result:
-    def raised() -> list[Evaluation]:
-        raise error
-
-    return raised

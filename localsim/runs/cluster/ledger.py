@@ -7,16 +7,14 @@ of the queue with the generations that have arrived, which the next worker repla
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from localsim.conversation.episode import Episode, EpisodeSpec
 from localsim.conversation.exchange import Generation
-from localsim.conversation.scenario import AnswerKey
 from localsim.conversation.transcript import Transcript
 from localsim.runs.cluster.messages import Ended, Event, Generated, Rejected, Said, Started, Task
-from localsim.runs.recorder import Recorder
-from localsim.runs.scheduler import Summary, Watcher, scores_of
+from localsim.runs.scheduler import Summary, Work, scores_of
 from localsim.store.queries.runs import Recorded
 from localsim.store.records import episode_id_of
 
@@ -42,21 +40,10 @@ class _Held:
 class Ledger:
     """Episodes by worker. `worker` is any hashable name; the events of a worker that was lost are not heard."""
 
-    def __init__(
-        self,
-        run_id: str,
-        specs: Sequence[EpisodeSpec],
-        recorded: Mapping[str, Sequence[Recorded]],
-        answers: Mapping[str, AnswerKey],
-        recorder: Recorder,
-        watcher: Watcher,
-    ) -> None:
-        self._run_id = run_id
-        self._recorded = recorded
-        self._answers = answers
-        self._recorder = recorder
-        self._watcher = watcher
-        self._fresh = deque(specs)
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self._recorder, self._watcher = work.recorder, work.watcher
+        self._fresh = deque(work.specs)
         self._again: deque[str] = deque()
         self._held: dict[str, _Held] = {}
         self._of: dict[str, dict[str, None]] = {}
@@ -93,8 +80,8 @@ class Ledger:
             episode_id = self._again.popleft()
         else:
             spec = self._fresh.popleft()
-            episode_id = episode_id_of(self._run_id, spec)
-            self._held[episode_id] = _Held(spec, list(self._recorded.get(episode_id, ())))
+            episode_id = episode_id_of(self._work.run_id, spec)
+            self._held[episode_id] = _Held(spec, list(self._work.recorded.get(episode_id, ())))
         held = self._held[episode_id]
         self._of.setdefault(worker, {})[episode_id] = None
         # The worker makes the rules from the scenario; those of another package need not be made to be sent.
@@ -148,7 +135,7 @@ class Ledger:
 
     def _end(self, episode_id: str, held: _Held, event: Ended) -> None:
         episode = Episode(held.spec, held.transcript, event.status, event.stop_reason, event.error)
-        scores = scores_of(episode_id, episode, self._answers[held.spec.scenario.hash])
+        scores = scores_of(episode_id, episode, self._work.answers[held.spec.scenario.hash])
         self._recorder.episode_ended(episode_id, episode, scores, event.duration_ms)
         del self._held[episode_id]
         self._ended_tokens += held.tokens

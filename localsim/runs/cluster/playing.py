@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from localsim.backends.open import models_of, physical_cores
 from localsim.conversation.episode import EpisodeSpec
-from localsim.conversation.scenario import AnswerKey
-from localsim.runs.cluster.crew import Crew, Member, Notify, gathered
+from localsim.runs.cluster.crew import Crew, Member, Notify, Staff, gathered
 from localsim.runs.cluster.ledger import Ledger
 from localsim.runs.cluster.messages import News, Orders
 from localsim.runs.plan import Plan
 from localsim.runs.preview import needs_of
-from localsim.runs.recorder import Recorder
-from localsim.runs.scheduler import Summary, Watcher
-from localsim.store.queries.runs import Recorded
+from localsim.runs.scheduler import Summary, Work
 
 Identities = Mapping[str, Mapping[str, Any]]
 
@@ -50,8 +47,8 @@ def orders_of(plan: Plan, specs: Sequence[EpisodeSpec], identities: Identities |
     return Orders(tuple(models_of(specs)), needs, plan.parallel, len(specs))
 
 
-class Players:
-    """A cluster as the place of a run (`runner.Place`)."""
+class Players(Staff):
+    """A cluster as the place of a run (`runner.Place`); its crew plays one run."""
 
     def __init__(self, crew: Crew) -> None:
         self._crew = crew
@@ -59,39 +56,17 @@ class Players:
         """The identity of each model on the first worker."""
         self.parallel = crew.parallel
         """Episodes at a time on the first worker."""
-
-    def simulate(
-        self,
-        run_id: str,
-        specs: Sequence[EpisodeSpec],
-        recorded: Mapping[str, Sequence[Recorded]],
-        answers: Mapping[str, AnswerKey],
-        recorder: Recorder,
-        watcher: Watcher,
-        should_stop: Callable[[], bool],
-    ) -> Summary:
-        """Play all specs on the workers; if `should_stop` returns True, stop after the current turns."""
-        ledger = Ledger(run_id, specs, recorded, answers, recorder, watcher)
-        watcher.begins(specs)
-        return _Game(self._crew, ledger, run_id).play(should_stop)
-
-
-class _Game:
-    """The work of a crew that plays a run."""
-
-    def __init__(self, crew: Crew, ledger: Ledger, run_id: str) -> None:
-        self._crew = crew
-        self._ledger = ledger
-        self._run_id = run_id
         self._running: dict[str, int] = {}
         """Tokens of the episodes in progress, by the name of each worker that plays."""
         self._stopping = False
 
-    def play(self, should_stop: Callable[[], bool]) -> Summary:
+    def simulate(self, work: Work) -> Summary:
         """Let the crew play until everything has ended, or every worker has stopped."""
+        self._run_id, self._ledger = work.run_id, Ledger(work)
+        work.watcher.begins(work.specs)
         self._crew.begin(self)
         while not self._ledger.done:
-            self._stopping = self._stopping or should_stop()
+            self._stopping = self._stopping or work.should_stop()
             if self._stopping and not self._running:
                 break
             self._crew.turn()
@@ -99,13 +74,11 @@ class _Game:
         return self._ledger.summary
 
     def ready(self, member: Member) -> None:
-        """Let a worker begin to play."""
         if not self._stopping:
             self._running[member.name] = 0
             self._crew.call(member, member.actor.play.remote(self._run_id), self._begun)
 
     def lost(self, member: Member) -> int:
-        """Take the episodes of a lost worker back; return their number."""
         self._running.pop(member.name, None)
         return self._ledger.lose(member.name)
 

@@ -43,6 +43,7 @@ from localsim.runs.cluster.messages import (
     Task,
 )
 from localsim.runs.preview import as_many_as_fit
+from localsim.runs.recorder import EventSink
 from localsim.runs.scheduler import Simulation, Watcher
 from localsim.runs.versions import versions
 from localsim.store.queries.runs import Recorded
@@ -54,7 +55,7 @@ IDLE_S = 0.2
 """Seconds that a worker without an episode waits for one before it looks again."""
 
 
-class Worker:
+class Worker(Watcher):
     """Plays episodes for a driver elsewhere. Every method returns a value; expected errors are values too."""
 
     def __init__(self, cores: int) -> None:
@@ -138,13 +139,12 @@ class Worker:
     # ---- the thread that plays ---------------------------------------------------------------------------------
 
     def _play(self) -> None:
-        watcher = _Tokens(self)
         simulation = Simulation(
             self._run_id,
             self._backends,
             None,
             _Stream(self),
-            watcher,
+            self,
             parallel=self._parallel,
             should_stop=lambda: self._stop,
         )
@@ -174,8 +174,7 @@ class Worker:
                 if not self._tasks:
                     self._changed.notify_all()
 
-    def count(self, running: int) -> None:
-        """Note the tokens of the episodes in progress."""
+    def working(self, ended: int, running: int) -> None:  # noqa: ARG002 - the driver counts those that ended
         self._running = running
 
 
@@ -191,15 +190,7 @@ class _Waiting(Iterator[EpisodeSpec]):
         return self._tasks.popleft()
 
 
-class _Tokens(Watcher):
-    def __init__(self, worker: Worker) -> None:
-        self._worker = worker
-
-    def working(self, ended: int, running: int) -> None:  # noqa: ARG002 - the driver counts those that ended
-        self._worker.count(running)
-
-
-class _Stream:
+class _Stream(EventSink):
     """The sink of a worker's scheduler: it turns calls into events."""
 
     def __init__(self, worker: Worker) -> None:

@@ -124,18 +124,15 @@ def episodes_of(store: Store, run_id: str) -> dict[str, bytes]:
     files = {}
     for row in episodes:
         episode_id = row.pop("episode_id")
+        own = turns.get(episode_id, ())
         lines = [
             {"episode": row},
-            *({"turn": _as_written(turn)} for turn in turns.get(episode_id, ())),
+            # Archives had no `repaired` before turns were repaired.
+            *({"turn": {name: turn[name] for name in turn if name != "repaired" or turn[name]}} for turn in own),
             *({"reply": reply} for reply in replies.get(episode_id, ())),
         ]
         files[_name_of(row)] = "".join(f"{paths.json_text(line)}\n" for line in lines).encode()
     return files
-
-
-def _as_written(turn: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a turn as archives have had it before turns were repaired, unless this one was."""
-    return {name: value for name, value in turn.items() if name != "repaired" or value}
 
 
 def _name_of(row: Mapping[str, Any]) -> str:

@@ -35,14 +35,7 @@ from localsim.scenarios.talks.read import AUTO, formats, read_talks
 from localsim.store.database import Store
 from localsim.store.episodes import stored_scenario, stored_scenarios
 from localsim.store.queries import runs as queries
-from localsim.store.records import (
-    EpisodeEnded,
-    EpisodeRecord,
-    Record,
-    RunEnded,
-    RunRecord,
-    score_records,
-)
+from localsim.store.records import EpisodeEnded, EpisodeRecord, Record, RunEnded, RunRecord, score_records
 
 EVALUATOR = "corpus"
 """Evaluator of the scores that a corpus itself gives: its own account of the outcome."""
@@ -212,8 +205,7 @@ def _talks(store: Store, files: Sequence[Path], options: Options) -> tuple[list[
     talks: list[HumanTalk] = []
     left_out: Counter[str] = Counter()
     for file in files:
-        finder = _Finder(store, file)
-        for talk in read_talks(file, options.form, finder.find, options.family):
+        for talk in read_talks(file, options.form, _finder(store, file.parent), options.family):
             if isinstance(talk, HumanTalk):
                 talks.append(talk)
             else:
@@ -221,33 +213,30 @@ def _talks(store: Store, files: Sequence[Path], options: Options) -> tuple[list[
     return talks, left_out
 
 
-class _Finder:
-    """Finds the scenarios that a file names: a scenario file, or one in the database by id or hash."""
+def _finder(store: Store, folder: Path) -> Callable[[str, str], LoadedScenario]:
+    """Return what finds the scenario that a file in a folder names: a file, or one in the database by id or hash."""
+    known: dict[str, LoadedScenario] = {}
 
-    def __init__(self, store: Store, file: Path) -> None:
-        self._store = store
-        self._folder = file.parent
-        self._known: dict[str, LoadedScenario] = {}
-
-    def find(self, reference: str, where: str) -> LoadedScenario:
-        """Return a scenario. Raises InvalidInput."""
-        if reference not in self._known:
-            self._known[reference] = self._found(reference, where)
-        return self._known[reference]
-
-    def _found(self, reference: str, where: str) -> LoadedScenario:
-        for path in (self._folder / reference, Path(reference)):
+    def found(reference: str, where: str) -> LoadedScenario:
+        for path in (folder / reference, Path(reference)):
             with suppress(OSError):  # a text that is too long for a file name names no file
                 if path.is_file():
                     return find_scenarios([str(path)])[0]
-        stored = queries.scenario_named(self._store, reference) if self._store.path.exists() else None
+        stored = queries.scenario_named(store, reference) if store.path.exists() else None
         if stored is not None:
-            return stored_scenario(self._store, stored)
+            return stored_scenario(store, stored)
         try:
             return find_scenarios([reference])[0]
         except InvalidInput as error:
             hint = "name a scenario file, a bundled scenario, or the id or hash of one in the database"
             raise InvalidInput(f"no scenario {reference!r}", where=where, hint=hint) from error
+
+    def find(reference: str, where: str) -> LoadedScenario:
+        if reference not in known:
+            known[reference] = found(reference, where)
+        return known[reference]
+
+    return find
 
 
 # ---- the records ---------------------------------------------------------------------------------------------------
@@ -301,7 +290,9 @@ def _identities(talks: Sequence[HumanTalk], label: str, source: dict[str, Any]) 
 
 def _of_talk(talk: HumanTalk, run_id: str, label: str, index: int) -> Iterator[Record]:
     """Yield the records of a conversation, with its scores."""
-    loaded, content = talk.scenario, _content_hash(talk.turns)
+    loaded = talk.scenario
+    # People make no moves, so values are no part of what is hashed.
+    content = canonical_hash([(name, {"type": action.type, "text": action.text}) for name, action in talk.turns])
     spec_hash = canonical_hash([loaded.scenario.hash, talk.mode, talk.name, content])
     models = dict.fromkeys(loaded.scenario.names, label) | dict(talk.models)
     episode_id = canonical_hash([run_id, spec_hash, index])[:16]
@@ -323,11 +314,6 @@ def _of_talk(talk: HumanTalk, run_id: str, label: str, index: int) -> Iterator[R
     yield EpisodeEnded(episode_id, "completed", talk.stop_reason, None, len(transcript), 0.0)
     yield from evaluated(subject)
     yield from score_records(episode_id, EVALUATOR, VERSION, talk.outcome)
-
-
-def _content_hash(turns: Sequence[tuple[str, Action]]) -> str:
-    """Return a hash of what people said. They make no moves, so values are no part of it."""
-    return canonical_hash([(name, {"type": action.type, "text": action.text}) for name, action in turns])
 
 
 # ---- the corpus's own outcome --------------------------------------------------------------------------------------

@@ -9,16 +9,26 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Turn
-
-if TYPE_CHECKING:
-    from localsim.runs.exchange.sending import Sent
+from localsim.store.episodes import StoredEpisode
 
 _STATUS = {"finished": "success", "running": "started", "interrupted": "cancelled"}
+
+
+@dataclass(frozen=True)
+class Sent:
+    """An episode with everything that another tool's log may need."""
+
+    episode: StoredEpisode
+    scenario: LoadedScenario
+    models: Mapping[str, str]
+    """Role -> model."""
 
 
 def log_of(run: Mapping[str, Any], sent: Sequence[Sent]) -> dict[str, Any]:
@@ -45,11 +55,7 @@ def log_of(run: Mapping[str, Any], sent: Sequence[Sent]) -> dict[str, Any]:
         },
         # Readers of the head alone, such as `inspect view` for its list, refuse a log without a plan.
         "plan": {"name": "localsim", "steps": [{"solver": f"localsim/{mode}"} for mode in plan["modes"]]},
-        "results": {
-            "total_samples": len(samples),
-            "completed_samples": completed,
-            "scores": _means(samples),
-        },
+        "results": {"total_samples": len(samples), "completed_samples": completed, "scores": _means(samples)},
         "stats": {
             "started_at": _time(run["started_utc"]),
             "completed_at": _time(run["finished_utc"] or run["started_utc"]),

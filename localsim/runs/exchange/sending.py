@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from localsim import paths
-from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput
-from localsim.runs.exchange import datasets_card, inspect_log
+from localsim.runs.exchange import datasets_card
+from localsim.runs.exchange.inspect_log import Sent, log_of
 from localsim.scenarios.exchange import sotopia_out
 from localsim.store.database import Store
-from localsim.store.episodes import StoredEpisode, load_episode, stored_scenarios
+from localsim.store.episodes import load_episode, stored_scenarios
 from localsim.store.outside.export import export_run
 from localsim.store.queries import runs as queries
 
 Say = Callable[[str], None]
 FORMATS = ("sotopia", "inspect", "hf")
-
-
-@dataclass(frozen=True)
-class Sent:
-    """An episode with everything that another tool's log may need."""
-
-    episode: StoredEpisode
-    scenario: LoadedScenario
-    models: Mapping[str, str]
-    """Role -> model."""
 
 
 def send(store: Store, run_id: str, form: str, target: Path, say: Say) -> list[Path]:
@@ -86,7 +75,7 @@ def _lines(file: Path, rows: Any) -> Path:
 
 
 def _inspect(store: Store, run_id: str, sent: Sequence[Sent], target: Path) -> Path:
-    log = inspect_log.log_of(queries.run_row(store, run_id), sent)
+    log = log_of(queries.run_row(store, run_id), sent)
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(paths.json_text(log, indent=1), encoding="utf-8")
     return target

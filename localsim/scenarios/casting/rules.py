@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from localsim.conversation.rules.values import Place, problems_of_move
+from localsim.conversation.rules.values import Place, problems_of_move, repeats
 from localsim.families.games.situations.making import unfair
 from localsim.families.games.situations.meaning import MOST_SETTLEMENTS, count, right, written
 from localsim.families.games.situations.state import ALL
@@ -62,22 +62,17 @@ def problems_of_situation(situation: Situation, stem: str) -> Iterator[Problem]:
 
 
 def _of_names(situation: Situation, stem: str) -> Iterator[Problem]:
+    ids: list[tuple[Place, str]] = []
     if situation.id != stem:
         yield ("id",), f"the file is called {stem}.yaml"
-    for number, name in enumerate(situation.names):
-        if name in situation.names[:number]:
-            yield ("roles", number, "role"), f"role given more than once: {name}"
+    yield from repeats("role", ((("roles", number, "role"), name) for number, name in enumerate(situation.names)))
     if situation.decides not in (ALL, *situation.names):
         yield ("decides",), f"is {ALL} or one of {', '.join(situation.names)}"
-    ids = [
-        (number, place, fact.id) for number, role in enumerate(situation.roles) for place, fact in enumerate(role.facts)
-    ]
-    for position, (number, place, name) in enumerate(ids):
-        if name in [other for _, _, other in ids[:position]]:
-            yield ("roles", number, "facts", place, "id"), f"fact id given more than once: {name}"
     for number, role in enumerate(situation.roles):
+        ids += [(("roles", number, "facts", place, "id"), fact.id) for place, fact in enumerate(role.facts)]
         if role.needs.age[0] > role.needs.age[1]:
             yield ("roles", number, "needs", "age"), "give the least age first"
+    yield from repeats("fact id", ids)
 
 
 def _of_issues(situation: Situation) -> Iterator[Problem]:

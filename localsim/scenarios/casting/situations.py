@@ -14,11 +14,11 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
-from localsim import paths
 from localsim.conversation.rules.values import Amount, Identifier, Param, Place, Text, Value
 from localsim.conversation.scenario import DisclosureRule, Info, RelationshipLevel
 from localsim.families.games.situations.meaning import TELL, Issue, Meaning, Rule, parse_meanings
 from localsim.families.games.situations.state import ALL
+from localsim.scenarios.documents import shipped_files
 
 Kind = Literal["information", "bargaining", "division", "persuasion", "norms", "favours", "support", "secrets"]
 """Kinds of interaction, one for each source of the 90 scenarios of arXiv 2310.11667 (README of the situations)."""
@@ -197,11 +197,6 @@ def filled(text: str, names: Mapping[str, str]) -> str:
     return PLACEHOLDER.sub(lambda match: names.get(match[1], match[0]), text)
 
 
-def situations_folder() -> Path:
-    """Return the folder of the situations that ship with localsim."""
-    return paths.bundled("scenarios") / "situations"
-
-
-def situation_files(folder: Path | None = None) -> list[Path]:
-    """Return the files of a folder of situations, by name."""
-    return sorted((folder or situations_folder()).glob("*.yaml"))
+def situation_files() -> list[Path]:
+    """Return the files of the situations that ship with localsim, by name."""
+    return shipped_files("situations")

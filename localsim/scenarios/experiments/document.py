@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from localsim.conversation.rules.values import Document, Identifier, Place, Text, Value
+from localsim.conversation.rules.values import Document, Identifier, Place, Text, Value, repeats
 
 MODEL = "model"
 """The partner that the command line names with -m."""
@@ -119,10 +119,9 @@ class Experiment(Document):
     """What participants read at the end, above their completion code."""
 
     def _conflicts(self) -> Iterator[tuple[Place, str]]:
-        ids = [condition.id for condition in self.conditions]
+        ids = [(("conditions", number, "id"), condition.id) for number, condition in enumerate(self.conditions)]
+        yield from repeats("condition id", ids)
         for number, condition in enumerate(self.conditions):
-            if condition.id in ids[:number]:
-                yield ("conditions", number, "id"), f"condition id given more than once: {condition.id}"
             if condition.partner == "human":
                 yield ("conditions", number, "partner"), f"a partner who is a person is called {PARTICIPANT}"
             if condition.partner_sees != "none" and condition.mode != "agents":
@@ -131,10 +130,7 @@ class Experiment(Document):
                 message = f"{self.limits.talks} talks need as many scenarios, and there are {len(condition.scenarios)}"
                 yield ("conditions", number, "scenarios"), message
         for part in ("before", "after"):
-            names = getattr(self, part)
-            for number, name in enumerate(names):
-                if name in names[:number]:
-                    yield (part, number), f"bank given more than once: {name}"
+            yield from repeats("bank", (((part, number), name) for number, name in enumerate(getattr(self, part))))
 
     @property
     def size(self) -> int:

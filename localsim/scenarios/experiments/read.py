@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
-from localsim import paths
 from localsim.conversation.grants import NO_ITEM, Grant, Grants, parse
 from localsim.conversation.rules.values import Place
 from localsim.conversation.scenario import LoadedScenario, Scenario, canonical_hash, canonical_json
 from localsim.errors import InvalidInput, ScenarioInvalid, suggest
 from localsim.families import family_of
 from localsim.families.interviews.items import Bank
-from localsim.scenarios.documents import Document, read_document, read_file
+from localsim.scenarios.documents import Document, named_file, read_document, read_file, shipped_files
 from localsim.scenarios.experiments.document import PARTICIPANT, Bounds, Condition, Experiment
 from localsim.scenarios.find import find_scenarios
 from localsim.scenarios.interviews.banks import find_bank
 from localsim.scenarios.rubrics import Rubric, find_rubric
 
+T = TypeVar("T")
 _MOST_RATINGS = 5
 _MOST_POINTS = 11
 """Points of a scale that fit on a phone."""
@@ -103,19 +104,12 @@ def find_experiment(reference: str) -> Study:
 
     Raises InvalidInput if there is none, ScenarioInvalid with all its problems, as file:line:column.
     """
-    file = Path(reference).expanduser()
-    shipped = {each.stem: each for each in experiment_files()}
-    if not file.suffix and not file.exists():
-        if reference not in shipped:
-            hint = f"experiments are {', '.join(shipped)}, or a file ID.yaml"
-            raise InvalidInput(f"no experiment {reference!r}{suggest(reference, shipped, inline=True)}", hint=hint)
-        file = shipped[reference]
-    return load_experiment(file)
+    return load_experiment(named_file(reference, "experiments"))
 
 
 def experiment_files() -> list[Path]:
     """Return the files of the experiments that ship with localsim."""
-    return sorted((paths.bundled("scenarios") / "experiments").glob("*.yaml"))
+    return shipped_files("experiments")
 
 
 def load_experiment(path: str | Path) -> Study:
@@ -156,15 +150,8 @@ class _Reader:
         return tuple(found)
 
     def _bank(self, place: Place, name: str) -> Bank | None:
-        near = self._near(name)
-        try:
-            bank = find_bank(name if near is None else str(near))
-        except ScenarioInvalid:
-            raise
-        except InvalidInput as error:
-            self._found.append((place, f"{name}: {error.message}" if near else error.message))
-            return None
-        if not bank.items:
+        bank = self._named(place, find_bank, name)
+        if bank is not None and not bank.items:
             self._found.append((place, f"bank {bank.id} makes its items for each person; a form needs listed items"))
             return None
         return bank
@@ -187,13 +174,8 @@ class _Reader:
         if wanted is None:
             return None
         place: Place = ("rated", "rubric")
-        near = self._near(wanted.rubric)
-        try:
-            rubric = find_rubric(wanted.rubric if near is None else str(near))
-        except ScenarioInvalid:
-            raise
-        except InvalidInput as error:
-            self._found.append((place, error.message))
+        rubric = self._named(place, find_rubric, wanted.rubric)
+        if rubric is None:
             return None
         if rubric.profiles:
             message = f"rubric {rubric.id} is about whole profiles, which participants do not see of the other side"
@@ -204,16 +186,23 @@ class _Reader:
                 self._found.append((place, message))
         return rubric
 
-    def _near(self, name: str) -> Path | None:
-        """The file beside the experiment that a name means; None for the name of something bundled."""
-        file = self._file.parent / Path(name).expanduser()
-        return file if Path(name).suffix and file.exists() else None
+    def _named(self, place: Place, find: Callable[[str], T], name: str) -> T | None:
+        """Return what a name means: a file beside the experiment, or something bundled; None with a problem."""
+        near = self._file.parent / Path(name).expanduser()
+        is_near = Path(name).suffix != "" and near.exists()
+        try:
+            return find(str(near) if is_near else name)
+        except ScenarioInvalid:
+            raise
+        except InvalidInput as error:
+            self._found.append((place, f"{name}: {error.message}" if is_near else error.message))
+            return None
 
     def _arm(self, number: int, condition: Condition) -> Arm | None:
         place: Place = ("conditions", number)
         scenarios: list[LoadedScenario] = []
         for at, name in enumerate(condition.scenarios):
-            scenarios += self._scenarios((*place, "scenarios", at), name)
+            scenarios += self._named((*place, "scenarios", at), lambda each: find_scenarios([each]), name) or []
         grant = self._grant(condition, (*place, "partner_sees"))
         if not scenarios:
             return None
@@ -222,16 +211,6 @@ class _Reader:
         self._found += [((*place, key), message) for key, message in _odd(arm, self._experiment.limits)]
         limited = tuple(_limited(loaded, self._experiment.limits) for loaded in scenarios)
         return Arm(condition, limited, tuple(seats), grant)
-
-    def _scenarios(self, place: Place, name: str) -> list[LoadedScenario]:
-        near = self._near(name)
-        try:
-            return find_scenarios([name if near is None else str(near)])
-        except ScenarioInvalid:
-            raise
-        except InvalidInput as error:
-            self._found.append((place, error.message))
-            return []
 
     def _seat(self, condition: Condition, loaded: LoadedScenario, place: Place) -> str:
         names = loaded.scenario.names

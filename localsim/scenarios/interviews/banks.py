@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from localsim import paths
-from localsim.errors import InvalidInput, suggest
 from localsim.families.interviews.items import Bank
-from localsim.scenarios.documents import read_document, read_file
+from localsim.scenarios.documents import named_file, read_document, read_file, shipped_files
 
 
 def load_bank(path: str | Path) -> Bank:
@@ -20,16 +18,9 @@ def load_bank(path: str | Path) -> Bank:
 
 def find_bank(reference: str) -> Bank:
     """Return the bank that a path or a name means. Raises InvalidInput if there is none."""
-    file = Path(reference).expanduser()
-    if file.suffix or file.exists():
-        return load_bank(file)
-    shipped = {each.stem: each for each in bank_files()}
-    if reference in shipped:
-        return load_bank(shipped[reference])
-    hint = f"banks are {', '.join(shipped)}, or a file ID.yaml"
-    raise InvalidInput(f"no bank {reference!r}{suggest(reference, shipped, inline=True)}", hint=hint)
+    return load_bank(named_file(reference, "banks"))
 
 
 def bank_files() -> list[Path]:
     """Return the files of the banks that ship with localsim."""
-    return sorted((paths.bundled("scenarios") / "banks").glob("*.yaml"))
+    return shipped_files("banks")

@@ -17,17 +17,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from localsim.errors import DatabaseError, InvalidInput
+from localsim.store.lock import Connection, Statement
 from localsim.store.making import KEPT_IN
 from localsim.store.outside.converting import rows_sql
-from localsim.store.outside.partitions import LARGE, MANIFEST, Partition, partition_of, read, read_manifest
+from localsim.store.outside.partitions import LARGE, MANIFEST, Partition, read, read_manifest
 from localsim.store.outside.sources import Source, attach, quoted
-from localsim.store.schema import TABLES, VIEWS, version
-
-if TYPE_CHECKING:
-    import duckdb
+from localsim.store.schema import TABLES, VIEWS, text_sql, version
 
 LIST = "_attached"
 """The table of an attachment: its sources in order."""
@@ -37,7 +34,7 @@ _NAMED = ("runs", "episodes", "annotations")
 """Tables with a column run_id."""
 
 
-def write_list(connection: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> None:
+def write_list(connection: Connection, sources: Sequence[Source]) -> None:
     """Make an empty database an attachment of these sources."""
     connection.execute(
         f"CREATE TABLE {LIST} (position INTEGER PRIMARY KEY, kind VARCHAR NOT NULL, path VARCHAR NOT NULL)"
@@ -47,7 +44,7 @@ def write_list(connection: duckdb.DuckDBPyConnection, sources: Sequence[Source])
     connection.execute(f"COMMENT ON TABLE {LIST} IS 'Files whose runs localsim shows; their rows stay where they are'")
 
 
-def read_list(connection: duckdb.DuckDBPyConnection, name: str | None = None) -> list[Source] | None:
+def read_list(connection: Connection, name: str | None = None) -> list[Source] | None:
     """Return the sources of an attachment, which may be attached as `name`; None for a database with rows of its own.
 
     Raises DatabaseError for a list that is not one.
@@ -83,9 +80,7 @@ class Parts:
         return True
 
 
-def open_sources(
-    connection: duckdb.DuckDBPyConnection, sources: Sequence[Source], path: Path, memory: str | None
-) -> Parts:
+def open_sources(connection: Connection, sources: Sequence[Source], path: Path, memory: str | None) -> Parts:
     """Attach the sources to an empty database in memory, and make its tables and views. Raises DatabaseError.
 
     `path` is the attachment. With a limit of `memory` the connection is for queries that a person types: it can open no
@@ -106,7 +101,7 @@ def open_sources(
         connection.execute(f"CREATE VIEW {table} AS SELECT {', '.join(TABLES[table].columns)} FROM parts.{table}")
     for view in VIEWS:
         connection.execute(f"CREATE VIEW {view} AS {by_parts(VIEWS[view][1])}")
-    connection.execute(f"SET temp_directory = '{str(path).replace(chr(39), chr(39) * 2)}.tmp'")
+    connection.execute(f"SET temp_directory = {text_sql(f'{path}.tmp')}")
     if memory is not None:
         folders = ", ".join(quoted(each.path) for each in sources if each.kind == "folder")
         connection.execute(f"SET memory_limit = '{memory}'")
@@ -121,7 +116,7 @@ def open_sources(
 class _Instance:
     """A database in memory that threads share: two of them would open the same files, and lose their locks."""
 
-    connection: duckdb.DuckDBPyConnection
+    connection: Connection
     sources: Sequence[Source]
     state: tuple[tuple[str, int, int], ...]
     databases: list[tuple[str, Path]]
@@ -149,8 +144,8 @@ _lock = threading.Lock()
 
 @contextmanager
 def shared(
-    path: Path, sources: Sequence[Source], restricted: bool, opened: Callable[[], duckdb.DuckDBPyConnection]
-) -> Iterator[duckdb.DuckDBPyConnection]:
+    path: Path, sources: Sequence[Source], restricted: bool, opened: Callable[[], Connection]
+) -> Iterator[Connection]:
     """Yield a connection to the views over the sources, which other threads may use too.
 
     The views stay until a source changes, because to make them takes longer than most queries; databases are let go
@@ -200,7 +195,7 @@ _READS = {"SELECT", "EXPLAIN", "SET"}
 """Statements that a person may send to an attachment; settings are locked, so that SET changes variables only."""
 
 
-def refuse_changes(connection: duckdb.DuckDBPyConnection, statements: Sequence[duckdb.Statement]) -> None:
+def refuse_changes(connection: Connection, statements: Sequence[Statement]) -> None:
     """Raise InvalidInput for a statement that could write to the files of an attachment.
 
     DuckDB lets a connection write wherever it may read files, and an attachment must read partitions.
@@ -217,7 +212,7 @@ def refuse_changes(connection: duckdb.DuckDBPyConnection, statements: Sequence[d
             )
 
 
-def _take_database(connection: duckdb.DuckDBPyConnection, source: Source, name: str, parts: Parts) -> None:
+def _take_database(connection: Connection, source: Source, name: str, parts: Parts) -> None:
     attach(connection, source.path, name)
     rows = connection.execute(f"SELECT run_id FROM {name}.main.runs ORDER BY run_id").fetchall()
     left_out = [run_id for (run_id,) in rows if not parts.take(run_id, source.path)]
@@ -226,9 +221,9 @@ def _take_database(connection: duckdb.DuckDBPyConnection, source: Source, name: 
 
 def take_folder(source: Source, parts: Parts) -> None:
     """Add the partitions of a folder to the parts. Raises DatabaseError for another version of the schema."""
-    own = [source.path] if (source.path / MANIFEST).is_file() and source.path.name.startswith("run=") else None
-    found = [(each, read_manifest(each)) for each in own] if own else _partitions(source.path)
-    for path, partition in found:
+    own = (source.path / MANIFEST).is_file() and source.path.name.startswith("run=")
+    found = {source.path: read_manifest(source.path)} if own else read(source.path)
+    for path, partition in found.items():
         if partition.schema_version != version():
             raise DatabaseError(
                 "was written by another version of localsim, whose tables have other columns",
@@ -237,10 +232,6 @@ def take_folder(source: Source, parts: Parts) -> None:
             )
         if parts.take(partition.run_id, path):
             parts.partitions.append((path, partition))
-
-
-def _partitions(folder: Path) -> list[tuple[Path, Partition]]:
-    return [(partition_of(each.run_id, folder), each) for each in read(folder)]
 
 
 # ---- tables --------------------------------------------------------------------------------------------------------
@@ -283,7 +274,7 @@ def _of_files(table: str, names: Sequence[str], by_run: bool, parts: Parts) -> I
 def _of_databases(table: str, names: Sequence[str], by_run: bool, parts: Parts) -> Iterable[str]:
     for name, left_out in parts.databases:
         place = f"{name}.main.{table}"
-        listed = ", ".join("'" + run.replace("'", "''") + "'" for run in left_out)
+        listed = ", ".join(map(text_sql, left_out))
         if by_run:
             without = f" WHERE e.run_id NOT IN ({listed})" if left_out else ""
             columns = ", ".join(f"t.{column}" for column in names)

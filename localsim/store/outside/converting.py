@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from localsim.store.lock import Connection
 from localsim.store.making import BOOKKEEPING
 from localsim.store.schema import TABLES, Column, text_sql
-
-if TYPE_CHECKING:
-    import duckdb
 
 _INSTEAD = {"beat": "t.turn"}
 """What stands for a missing value, if another column tells."""
@@ -29,7 +26,7 @@ class LeftBehind:
     count: int
 
 
-def kinds_of(connection: duckdb.DuckDBPyConnection, name: str) -> dict[str, dict[str, str]]:
+def kinds_of(connection: Connection, name: str) -> dict[str, dict[str, str]]:
     """Return the tables of an attached database, with the types of their columns."""
     found: dict[str, dict[str, str]] = {}
     for table, column, kind in connection.execute(
@@ -62,7 +59,7 @@ def _value(column: Column, kinds: Kinds) -> str:
     return f"coalesce({found}, {_INSTEAD.get(column.name) or text_sql(str(column.default))}::{column.kind})"
 
 
-def left_behind(connection: duckdb.DuckDBPyConnection, name: str) -> Iterator[LeftBehind]:
+def left_behind(connection: Connection, name: str) -> Iterator[LeftBehind]:
     """Yield what `rows_sql` does not bring of an attached database."""
 
     def count(query: str) -> int:

@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from filelock import FileLock
 
@@ -17,24 +16,14 @@ from localsim import paths
 from localsim.errors import InvalidInput
 from localsim.store.database import Store
 from localsim.store.episodes import load_episode
+from localsim.store.lock import Connection
 from localsim.store.outside.partitions import FORMAT, LARGE, MANIFEST, Partition, partition_of, read
 from localsim.store.outside.sources import quoted
 from localsim.store.schema import TABLES, version
 
-if TYPE_CHECKING:
-    import duckdb
-
 _VIEWS = (
-    "v_runs",
-    "v_episodes",
-    "v_turns",
-    "v_generations",
-    "v_scores",
-    "v_leaks",
-    "v_annotations",
-    "v_judgements",
-    "v_leak_judgements",
-)
+    "v_runs v_episodes v_turns v_generations v_scores v_leaks v_annotations v_judgements v_leak_judgements"
+).split()
 
 
 def export_run(store: Store, run_id: str, form: str, target: Path, *, empty: bool = True) -> list[Path]:
@@ -46,14 +35,11 @@ def export_run(store: Store, run_id: str, form: str, target: Path, *, empty: boo
         if form == "jsonl":
             return [_jsonl(store, run_id, target)]
         target.mkdir(parents=True, exist_ok=True)
-        filled = [view for view in _VIEWS if empty or _has_rows(store, view, run_id)]
+        any_row = "SELECT 1 FROM {} WHERE run_id = ? LIMIT 1"
+        filled = [view for view in _VIEWS if empty or store.rows(any_row.format(view), [run_id])]
         return _views(store, run_id, filled, form, target)
     except OSError as error:
         raise InvalidInput(f"cannot be written: {error.strerror}", where=str(target)) from error
-
-
-def _has_rows(store: Store, view: str, run_id: str) -> bool:
-    return bool(store.rows(f"SELECT 1 FROM {view} WHERE run_id = ? LIMIT 1", [run_id]))
 
 
 def _jsonl(store: Store, run_id: str, target: Path) -> Path:
@@ -111,7 +97,9 @@ def write_partition(store: Store, run_id: str, folder: Path, by_scenario: bool |
             with store.reading() as connection:
                 split = _are_large(connection, run_id) if by_scenario is None else by_scenario
                 rows = {table: _copy(connection, table, run_id, fresh, split and table in LARGE) for table in TABLES}
-            made = Partition(run_id, version(), rows, split, _size(fresh), _now())
+            size = sum(file.stat().st_size for file in fresh.rglob("*.parquet"))
+            now = datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
+            made = Partition(run_id, version(), rows, split, size, now)
             (fresh / MANIFEST).write_text(paths.json_text(asdict(made), indent=2) + "\n", encoding="utf-8")
             with FileLock(str(folder / ".lock"), timeout=60):
                 _put_in_place(fresh, partition_of(run_id, folder))
@@ -123,13 +111,13 @@ def write_partition(store: Store, run_id: str, folder: Path, by_scenario: bool |
     return made
 
 
-def _are_large(connection: duckdb.DuckDBPyConnection, run_id: str) -> bool:
+def _are_large(connection: Connection, run_id: str) -> bool:
     query = "SELECT sum(turns) / count(DISTINCT scenario_hash) FROM episodes WHERE run_id = ?"
     found = connection.execute(query, [run_id]).fetchone()
     return bool(found and found[0] and found[0] >= LARGE_SCENARIO)
 
 
-def _copy(connection: duckdb.DuckDBPyConnection, table: str, run_id: str, folder: Path, split: bool) -> int:
+def _copy(connection: Connection, table: str, run_id: str, folder: Path, split: bool) -> int:
     """Write the rows of a table that belong to a run; return their number."""
     columns = ", ".join(f"t.{column}" for column in TABLES[table].columns)
     source = _rows_of_run(table)
@@ -140,10 +128,9 @@ def _copy(connection: duckdb.DuckDBPyConnection, table: str, run_id: str, folder
     if table in LARGE:
         columns, order = f"{columns}, s.scenario_id AS scenario", f"scenario, {order}"
         source += " JOIN scenarios s ON s.scenario_hash = own.scenario_hash"
-    target = str(place).replace("'", "''")
     found = connection.execute(
         f"COPY ({_OWN} SELECT {columns} FROM {source} ORDER BY {order}) "
-        f"TO '{target}' (FORMAT parquet, COMPRESSION zstd{options})",
+        f"TO {quoted(place)} (FORMAT parquet, COMPRESSION zstd{options})",
         {"run": run_id},
     ).fetchone()
     return int(found[0]) if found else 0
@@ -179,14 +166,9 @@ def _put_in_place(fresh: Path, partition: Path) -> None:
 
 def _describe(folder: Path) -> None:
     """Write what the folder holds, for people and other programs; localsim reads the manifests of the partitions."""
-    runs = {each.run_id: {**each.rows, "bytes": each.bytes, "written_utc": each.written_utc} for each in read(folder)}
+    runs = {
+        each.run_id: {**each.rows, "bytes": each.bytes, "written_utc": each.written_utc}
+        for each in read(folder).values()
+    }
     about = {"format": FORMAT, "runs": runs}
     (folder / MANIFEST).write_text(paths.json_text(about, indent=2) + "\n", encoding="utf-8")
-
-
-def _size(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.rglob("*.parquet"))
-
-
-def _now() -> str:
-    return datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="seconds")

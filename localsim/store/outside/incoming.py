@@ -10,13 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from localsim.store.lock import Connection
 from localsim.store.outside.converting import LeftBehind
 from localsim.store.schema import TABLES
-
-if TYPE_CHECKING:
-    import duckdb
 
 MARK = "~"
 """Stands before the number of a run, an episode or a rater that was kept apart."""
@@ -59,7 +57,7 @@ class Taken:
     """What this version of localsim has no place for."""
 
 
-def take(connection: duckdb.DuckDBPyConnection, *, apart: bool) -> Taken:
+def take(connection: Connection, *, apart: bool) -> Taken:
     """Add what the views `incoming_TABLE` show; call it within a transaction.
 
     `apart` keeps what clashes under new ids.
@@ -78,7 +76,7 @@ def take(connection: duckdb.DuckDBPyConnection, *, apart: bool) -> Taken:
 # ---- which episodes are new ----------------------------------------------------------------------------------------
 
 
-def _sort_episodes(connection: duckdb.DuckDBPyConnection, taken: Taken, apart: bool) -> None:
+def _sort_episodes(connection: Connection, taken: Taken, apart: bool) -> None:
     """Make the table `sorted`: each incoming episode with its new id, new run and state.
 
     States: new, known, newer (it replaces a part), older (it is a part), out (a clash that is kept out).
@@ -107,14 +105,14 @@ def _sort_episodes(connection: duckdb.DuckDBPyConnection, taken: Taken, apart: b
         taken.clashes = [replace(each, kept=_kept(connection, each)) for each in taken.clashes]
 
 
-def _kept(connection: duckdb.DuckDBPyConnection, clash: Clash) -> str:
+def _kept(connection: Connection, clash: Clash) -> str:
     """Return the new id of a run or episode that was kept apart."""
     own, new = ("run_id", "new_run") if clash.what == "run" else ("episode_id", "new_id")
     row = connection.execute(f"SELECT {new} FROM sorted WHERE {own} = ? LIMIT 1", [clash.name]).fetchone()
     return str(row[0]) if row else ""
 
 
-def _compare(connection: duckdb.DuckDBPyConnection, apart: bool) -> None:
+def _compare(connection: Connection, apart: bool) -> None:
     """Give a state to the episodes that are new under their present new id, or known, or a part of the known one."""
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE other_plans AS SELECT DISTINCT s.new_run FROM sorted s "
@@ -176,7 +174,7 @@ def _contradicting(table: str, state: str = "s.state = ''", more: str = "") -> s
     )
 
 
-def _clashes(connection: duckdb.DuckDBPyConnection) -> Iterator[Clash]:
+def _clashes(connection: Connection) -> Iterator[Clash]:
     """Yield the clashes of runs and episodes: what has no state now."""
     runs = connection.execute(
         "SELECT s.run_id, count(*) FROM sorted s SEMI JOIN other_plans USING (new_run) GROUP BY 1 ORDER BY 1"
@@ -199,7 +197,7 @@ def _clashes(connection: duckdb.DuckDBPyConnection) -> Iterator[Clash]:
 # ---- rows ----------------------------------------------------------------------------------------------------------
 
 
-def _take_runs(connection: duckdb.DuckDBPyConnection, taken: Taken) -> None:
+def _take_runs(connection: Connection, taken: Taken) -> None:
     """Add runs, and bring those up to date that have gone on since."""
     names = ", ".join(f"i.{name}" for name in TABLES["runs"].columns if name != "run_id")
     listed = ", ".join(TABLES["runs"].columns)
@@ -222,7 +220,7 @@ def _take_runs(connection: duckdb.DuckDBPyConnection, taken: Taken) -> None:
     )
 
 
-def _take_shared(connection: duckdb.DuckDBPyConnection, taken: Taken) -> None:
+def _take_shared(connection: Connection, taken: Taken) -> None:
     """Add texts, scenarios and vectors, which are named by a hash of their content."""
     rows = connection.execute(
         "SELECT i.scenario_hash, i.scenario_id FROM incoming_scenarios i JOIN scenarios o USING (scenario_hash) "
@@ -238,7 +236,7 @@ def _take_shared(connection: duckdb.DuckDBPyConnection, taken: Taken) -> None:
         connection.execute(f"INSERT OR IGNORE INTO {table} ({names}) SELECT {names} FROM incoming_{table} {where}")
 
 
-def _take_core(connection: duckdb.DuckDBPyConnection) -> None:
+def _take_core(connection: Connection) -> None:
     """Add new episodes with their turns and generations, and replace those of which there was a part."""
     for table in _CORE:
         connection.execute(_insert(table, "s.state IN ('new', 'newer')", "REPLACE"))
@@ -264,7 +262,7 @@ def _insert(table: str, which: str, way: str) -> str:
     )
 
 
-def _take_added(connection: duckdb.DuckDBPyConnection, taken: Taken) -> None:
+def _take_added(connection: Connection, taken: Taken) -> None:
     """Add scores, leaks, searches and judgements of the episodes that are in the database now."""
     there = "s.state IN ('known', 'newer')"
     for table in _ADDED:
@@ -282,7 +280,7 @@ def _take_added(connection: duckdb.DuckDBPyConnection, taken: Taken) -> None:
             taken.scores = int(found[0])
 
 
-def _moved(connection: duckdb.DuckDBPyConnection) -> dict[str, str | None]:
+def _moved(connection: Connection) -> dict[str, str | None]:
     """Return the incoming episodes that have another id now, or None if they were kept out."""
     rows = connection.execute(
         "SELECT episode_id, CASE WHEN state <> 'out' THEN new_id END FROM sorted "
@@ -291,9 +289,7 @@ def _moved(connection: duckdb.DuckDBPyConnection) -> dict[str, str | None]:
     return dict(rows)
 
 
-def _take_annotations(
-    connection: duckdb.DuckDBPyConnection, taken: Taken, moved: dict[str, str | None], apart: bool
-) -> None:
+def _take_annotations(connection: Connection, taken: Taken, moved: dict[str, str | None], apart: bool) -> None:
     """Add the answers of raters. The same rater and item with another answer is a clash."""
     names = list(TABLES["annotations"].columns)
     query = f"SELECT {', '.join(names)} FROM {{}}annotations ORDER BY task, item_id, rater"
@@ -343,6 +339,6 @@ def _key(row: dict[str, Any]) -> tuple[str, str, str]:
     return row["task"], row["item_id"], row["rater"]
 
 
-def _dictionaries(connection: duckdb.DuckDBPyConnection, query: str, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _dictionaries(connection: Connection, query: str, names: Sequence[str]) -> Iterator[dict[str, Any]]:
     for row in connection.execute(query).fetchall():
         yield dict(zip(names, row, strict=True))

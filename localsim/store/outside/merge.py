@@ -7,23 +7,18 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from localsim.errors import InvalidInput
 from localsim.store.database import Store
-from localsim.store.journal import is_written, journal_folder, read_journal
-from localsim.store.lock import patiently, scratch
+from localsim.store.journal import is_written, journal_folder
+from localsim.store.lock import Connection, patiently, scratch, transaction
 from localsim.store.outside.attached import Parts, table_sql, take_folder
 from localsim.store.outside.attaching import PATIENCE_S, flat
 from localsim.store.outside.converting import LeftBehind, kinds_of, left_behind, rows_sql
 from localsim.store.outside.incoming import Taken, take
 from localsim.store.outside.sources import Source, attach, find
-from localsim.store.records import RunDied, from_json
-from localsim.store.rows import rows_of
 from localsim.store.schema import TABLES
-
-if TYPE_CHECKING:
-    import duckdb
 
 Say = Callable[[str], None]
 
@@ -58,26 +53,15 @@ def merge(places: Iterable[str], output: Path, say: Say, *, apart: bool = False)
     for source in sources:
         with TemporaryDirectory(prefix="localsim-merge-") as folder:
             ready, behind = _ready(source, Path(folder), say)
-            taken = _taken(store, ready, say, apart)
+            with store.writing() as connection, _incoming(connection, ready, say), transaction(connection):
+                taken = take(connection, apart=apart)
             taken.left_behind = behind
             done.append((source, taken))
     return Merged(output, done)
 
 
-def _taken(store: Store, source: Source, say: Say, apart: bool) -> Taken:
-    with store.writing() as connection, _incoming(connection, source, say):
-        connection.begin()
-        try:
-            taken = take(connection, apart=apart)
-            connection.commit()
-        except BaseException:
-            connection.rollback()
-            raise
-    return taken
-
-
 @contextmanager
-def _incoming(connection: duckdb.DuckDBPyConnection, source: Source, say: Say) -> Iterator[None]:
+def _incoming(connection: Connection, source: Source, say: Say) -> Iterator[None]:
     """Show the rows of a source as the views `incoming_TABLE`."""
     if source.kind == "database":
         current = patiently(
@@ -115,9 +99,7 @@ def _ready(source: Source, folder: Path, say: Say) -> tuple[Source, list[LeftBeh
             connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM incoming_{table}")
     for journal in journals:
         try:
-            records = [from_json(line) for line in read_journal(journal)]
-            rows_of(records)
-            copy.take_in([*records, RunDied()])
+            copy.take_in_journal(journal)
         except (KeyError, TypeError, ValueError) as error:
             say(f"{journal} cannot be understood ({type(error).__name__}) and is left out")
     return Source("database", copy.path), behind

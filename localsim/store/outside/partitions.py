@@ -47,9 +47,9 @@ def partition_of(run_id: str, folder: Path) -> Path:
     return folder / f"run={quote(run_id, safe='')}"  # DuckDB and others decode it
 
 
-def read(folder: Path) -> list[Partition]:
+def read(folder: Path) -> dict[Path, Partition]:
     """Return the partitions of a folder by run. Raises InvalidInput for a manifest that cannot be read."""
-    return [read_manifest(each) for each in sorted(folder.glob("run=*")) if each.is_dir()]
+    return {each: read_manifest(each) for each in sorted(folder.glob("run=*")) if each.is_dir()}
 
 
 def read_manifest(partition: Path) -> Partition:

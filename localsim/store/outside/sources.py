@@ -10,15 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from localsim.errors import DatabaseError, InvalidInput
+from localsim.store.lock import Connection
 from localsim.store.making import other_version, version_in
 from localsim.store.outside.partitions import MANIFEST
-from localsim.store.schema import TABLES, version
-
-if TYPE_CHECKING:
-    import duckdb
+from localsim.store.schema import TABLES, text_sql, version
 
 Kind = Literal["folder", "database"]
 
@@ -49,7 +47,7 @@ class Source:
 
 def quoted(path: Path) -> str:
     """Return a path as an SQL text."""
-    return "'" + str(path).replace("'", "''") + "'"
+    return text_sql(str(path))
 
 
 def find(places: Iterable[str]) -> list[Source]:
@@ -60,17 +58,13 @@ def find(places: Iterable[str]) -> list[Source]:
     found: dict[Path, Source] = {}
     for place in places:
         named = Path(place).expanduser()
-        paths = [named] if named.exists() else [Path(each) for each in _matching(str(named))]
+        paths = [named] if named.exists() else [Path(each) for each in sorted(glob(str(named), recursive=True))]  # noqa: PTH207 - Path.glob refuses absolute patterns
         if not paths:
             raise InvalidInput("nothing is here", where=place, hint="give folders, databases or a pattern in quotes")
         for path in paths:
             for source in _of(path.absolute()):
                 found.setdefault(source.path.resolve(), source)
     return list(found.values())
-
-
-def _matching(pattern: str) -> list[str]:
-    return sorted(glob(pattern, recursive=True))  # noqa: PTH207 - Path.glob refuses absolute patterns
 
 
 def _of(path: Path) -> Iterable[Source]:
@@ -93,7 +87,7 @@ _OLDEST = ("runs", "scenarios", "episodes", "turns", "generations", "contents", 
 """The tables that every version of localsim has had."""
 
 
-def attach(connection: duckdb.DuckDBPyConnection, path: Path, name: str, *, any_version: bool = False) -> bool:
+def attach(connection: Connection, path: Path, name: str, *, any_version: bool = False) -> bool:
     """Attach a database read-only as `name` after checking it; return True if it has the schema of this localsim.
 
     Raises DatabaseError for a file that is not a database of localsim, has something else in the place of a table, or

@@ -12,6 +12,7 @@ from localsim.conversation.grants import condition_name
 from localsim.store.database import Store
 from localsim.store.episodes import TURN
 from localsim.store.queries import PEOPLE, SEARCHED, condition_sql
+from localsim.store.records import WRITTEN
 
 Row = dict[str, Any]
 
@@ -166,18 +167,7 @@ def recorded_generations(store: Store, run_id: str) -> dict[str, list[Recorded]]
     )
     recorded: dict[str, list[Recorded]] = {}
     for row in rows:
-        result = Generation(
-            text=row["text"],
-            cause=row["cause"],
-            model=row["model"],
-            prompt_tokens=row["prompt_tokens"],
-            evaluated_tokens=row["evaluated_tokens"],
-            shared_tokens=row["shared_tokens"] or 0,
-            dropped_messages=row["dropped_messages"] or 0,
-            generated_tokens=row["generated_tokens"],
-            duration_ms=row["duration_ms"],
-            details=json.loads(row["details_json"]),
-        )
+        result = Generation(**{name: row[name] for name in WRITTEN}, details=json.loads(row["details_json"]))
         recorded.setdefault(row["episode_id"], []).append(Recorded(row["turn"], row["attempt"], row["seed"], result))
     return recorded
 
@@ -290,6 +280,17 @@ def episodes(store: Store, run_id: str | None) -> list[Row]:
 def turns(store: Store, episode_id: str | None) -> list[Row]:
     """All columns of `v_turns` for one episode, or for all."""
     return _of_view(store, "v_turns", "episode_id", episode_id, "episode_id, turn")
+
+
+def turns_of_run(store: Store, run_id: str) -> list[Row]:
+    """All columns of `v_turns` for one run."""
+    return _of_view(store, "v_turns", "run_id", run_id, "scenario_id, mode, episode_id, turn")
+
+
+def scores(store: Store, run_id: str) -> list[Row]:
+    """All columns of `v_scores` for one run, by the newest version of each evaluator."""
+    query = "SELECT * FROM v_scores WHERE run_id = ? AND newest ORDER BY episode_id, evaluator, name, agent"
+    return store.rows(query, [run_id])
 
 
 def leaks(store: Store, run_id: str | None) -> list[Row]:

@@ -1,0 +1,205 @@
+"""The first picture of a report: the primary outcome of every scenario, from one mode to the other.
+
+A thin line is one scenario, and the marks are means with 95% intervals. Omniscience that helps shows as lines that go
+one way; a null as lines that go both ways.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from xml.sax.saxutils import escape
+
+from localsim import stats
+from localsim.conversation.measures import Measure
+from localsim.families import family_of, title_of
+from localsim.models.registry import labelled
+from localsim.reports.comparison import Unit, values_of
+from localsim.runs.plan import CONTRASTS, primary_of
+from localsim.store.conditions import Condition
+from localsim.store.database import Store
+from localsim.store.queries.runs import run_row
+
+WIDTH, HEIGHT = 300, 180
+_TOP, _BOTTOM = 40.0, 154.0
+_SIDES = (96.0, 204.0)
+"""Where the two modes stand."""
+_SHAPES = {"agents": "circle", "script": "triangle"}
+"""Mark of a mode; all others have a square."""
+COLOURS = {"script": "#a84c00", "agents": "#1d4f91", "mindreaders": "#1b6f65"}
+
+
+@dataclass(frozen=True)
+class Paired:
+    """The primary outcome of a family and model in two modes, scenario by scenario."""
+
+    family: str
+    model: str
+    measure: Measure
+    modes: tuple[str, str]
+    lines: Sequence[tuple[float, float]]
+    """The mean of each scenario in the first and the second mode."""
+    levels: tuple[stats.Estimate, stats.Estimate]
+    """The means of both modes over all pairs."""
+    difference: stats.Paired
+    """Second minus first."""
+
+    @property
+    def amount(self) -> str:
+        """The difference with its interval, such as `turns: −3.6 [−4.9, −2.3]`."""
+        value, low, high = self.difference.difference, self.difference.low, self.difference.high
+        unit = " points" if self.measure.kind == "share" else ""
+        between = "" if low is None or high is None else f" [{self._signed(low)}, {self._signed(high)}]"
+        return f"{self.measure.heading}: {self._signed(value)}{unit}{between}"
+
+    @property
+    def most(self) -> float:
+        """The greatest value to be drawn."""
+        ends = (end for level in self.levels for end in (level.value, level.high) if end is not None)
+        return max(*(value for line in self.lines for value in line), *ends)
+
+    def said(self, value: float) -> str:
+        """A value of the measure as it is printed."""
+        return f"{value:.0%}" if self.measure.kind == "share" else f"{value:.1f}"
+
+    def _signed(self, value: float) -> str:
+        text = f"{100 * value:+.0f}" if self.measure.kind == "share" else f"{value:+.1f}"
+        return text[1:] if not float(text) else text.replace("-", "−")
+
+
+def of_runs(store: Store, runs: Sequence[str]) -> list[Paired]:
+    """Return the pictures of runs, by family and then in the order of the runs; the first run names the outcome.
+
+    What has no pairs of the two modes has no picture.
+    """
+    key, contrast = primary_of(run_row(store, runs[0])["plan_json"])
+    found = [each for run_id in runs for each in _of_run(store, run_id, key, CONTRASTS[contrast])]
+    families = list(dict.fromkeys(each.family for each in found))
+    return sorted(found, key=lambda each: families.index(each.family))
+
+
+def _of_run(store: Store, run_id: str, key: str, modes: tuple[str, str]) -> Iterator[Paired]:
+    for family, measure, by_condition in values_of(store, [run_id]):
+        if measure.key != key:
+            continue
+        named = {(each.mode, each.model): values for each, values in by_condition.items() if _plain(each)}
+        for model in dict.fromkeys(model for _, model in named):
+            pair = _paired(named.get((modes[0], model), {}), named.get((modes[1], model), {}))
+            difference = stats.paired(
+                {name: [second - first for first, second in own] for name, own in pair.items()},
+                measure.bounds,
+                measure.is_number,
+            )
+            if difference is None:
+                continue
+            first, second = (
+                stats.clustered(
+                    {name: [each[side] for each in own] for name, own in pair.items()},
+                    measure.bounds,
+                    measure.is_number,
+                )
+                for side in (0, 1)
+            )
+            lines = [(fmean(one for one, _ in own), fmean(two for _, two in own)) for own in pair.values()]
+            yield Paired(family, model, measure, modes, lines, (first, second), difference)
+
+
+def _plain(condition: Condition) -> bool:
+    """True for a mode as it is, without grants."""
+    return condition.name == condition.mode
+
+
+def _paired(one: Mapping[Unit, float], other: Mapping[Unit, float]) -> dict[str, list[tuple[float, float]]]:
+    found: dict[str, list[tuple[float, float]]] = {}
+    for unit in sorted(one.keys() & other.keys()):
+        found.setdefault(unit[0], []).append((one[unit], other[unit]))
+    return found
+
+
+# ---- drawing -------------------------------------------------------------------------------------------------------
+
+
+def panels(found: Sequence[Paired], prefix: str = "pair") -> Iterator[tuple[str, list[str]]]:
+    """Yield the title of each family with its pictures, which share an axis; `prefix` starts their ids."""
+    for family in dict.fromkeys(each.family for each in found):
+        own = [each for each in found if each.family == family]
+        top = top_of(own)
+        drawn = [svg(each, f"{prefix}-{family}-{number}", top) for number, each in enumerate(own)]
+        yield title_of(family_of(family)), drawn
+
+
+def top_of(found: Sequence[Paired]) -> float:
+    """Return the end of the axis on which several pictures can be compared: 1 for shares, else a round number."""
+    if found[0].measure.kind != "number":
+        return 1.0
+    most = max(each.most for each in found)
+    size = 10.0 ** math.floor(math.log10(most)) if most > 0 else 1.0
+    return next((step * size for step in (1, 2, 4, 6, 8, 10) if step * size >= most), 10 * size)
+
+
+def svg(found: Paired, name: str = "pair", top: float | None = None) -> str:
+    """Return one picture as SVG, for a page or a file of its own; `name` starts its ids, `top` is the axis' end."""
+    top = top_of([found]) if top is None else top
+    least = min(0.0, *(value for line in found.lines for value in line))
+
+    def y(value: float) -> float:
+        return _BOTTOM - (value - least) / (top - least) * (_BOTTOM - _TOP)
+
+    model = labelled(found.model, whole=False)
+    title = f"{title_of(family_of(found.family))}: {found.measure.heading}, {model}"
+    told = (
+        f"{found.modes[0]} {found.said(found.levels[0].value or 0)}, {found.modes[1]} "
+        f"{found.said(found.levels[1].value or 0)}; difference in {found.amount} over {len(found.lines)} scenarios"
+    )
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="pair" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        f'aria-labelledby="{name}-t {name}-d" font-family="system-ui,sans-serif" font-size="13">',
+        f'<title id="{name}-t">{escape(title)}</title><desc id="{name}-d">{escape(told)}</desc>',
+        f'<text x="0" y="12" font-weight="600">{escape(model)}</text>',
+        f'<text x="0" y="28" class="tick">{escape(found.amount)}</text>',
+        *(_axis(y(value), found.said(value).removesuffix(".0")) for value in (least, (least + top) / 2, top)),
+        *(_line(y(one), y(two), count) for (one, two), count in Counter(found.lines).items()),
+        *(
+            _mark(x, mode, level, y, found.said(level.value or 0), side)
+            for side, (x, mode, level) in enumerate(zip(_SIDES, found.modes, found.levels, strict=True))
+        ),
+        "</svg>",
+    ]
+    return "\n".join(parts)
+
+
+def _axis(y: float, text: str) -> str:
+    return (
+        f'<path d="M40 {y:.1f}H270" fill="none" stroke="var(--grid,#e3e7eb)"/>'
+        f'<text class="tick" x="34" y="{y + 4:.1f}" text-anchor="end" font-size="11">{escape(text)}</text>'
+    )
+
+
+def _line(one: float, two: float, count: int) -> str:
+    """A line of one scenario, or of several that have the same values: as wide as they are many."""
+    return (
+        f'<path d="M{_SIDES[0]} {one:.1f}L{_SIDES[1]} {two:.1f}" fill="none" stroke="var(--quiet,#555d68)" '
+        f'stroke-opacity=".45" stroke-linecap="round" stroke-width="{min(12.0, 1.2 * count):.1f}"/>'
+    )
+
+
+def _mark(x: float, mode: str, level: stats.Estimate, y: Callable[[float], float], text: str, side: int) -> str:
+    colour = f"var(--{mode},{COLOURS.get(mode, '#6d3aa0')})"
+    at = y(level.value or 0.0)
+    whisker = ""
+    if level.low is not None and level.high is not None:
+        ends = f"M{x} {y(level.low):.1f}V{y(level.high):.1f}"
+        whisker = f'<path d="{ends}" stroke="{colour}" stroke-width="3" fill="none"/>'
+    shape = {
+        "circle": f'<circle cx="{x}" cy="{at:.1f}" r="7"/>',
+        "triangle": f'<path d="M{x} {at - 8:.1f}l8 14h-16z"/>',
+    }.get(_SHAPES.get(mode, ""), f'<rect x="{x - 6.5}" y="{at - 6.5:.1f}" width="13" height="13"/>')
+    place, anchor = (x - 14, "end") if side == 0 else (x + 14, "start")
+    return (
+        f'<g fill="{colour}">{whisker}{shape}</g>'
+        f'<text x="{place}" y="{at + 5:.1f}" text-anchor="{anchor}" font-weight="700">{escape(text)}</text>'
+        f'<text x="{x}" y="175" text-anchor="middle" font-weight="600" style="fill:{colour}">{mode}</text>'
+    )

@@ -1,0 +1,73 @@
+"""`localsim check`: demands on a run, for automatic checks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from localsim.__main__ import run as command
+
+RUN = ["run", "mutual_friends_01", "craigslist_01", "--mode", "agents,mindreaders", "-m", "scripted:omniscient"]
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    path = tmp_path_factory.mktemp("demands") / "a.duckdb"
+    assert command([*RUN, "--db", str(path)]) == 0
+    return ["--db", str(path)]
+
+
+def check(database: list[str], *demands: str) -> int:
+    return command(["check", "@last", *demands, *database])
+
+
+def test_what_holds_ends_with_0_and_what_does_not_with_6(
+    database: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check(database, "success_rate >= 0.9", "plays > 50%", "malformed == 0") == 0
+    capsys.readouterr()
+    assert check(database, "success_rate >= 90%", "mindreaders / turns > 100") == 6
+    out = capsys.readouterr()
+    assert out.out.count("ok ") == 4 and out.out.count("NO ") == 2, "each demand on each row that it is on"
+    assert "2 of 6 demands do not hold" in out.err
+
+
+def test_a_demand_on_a_measure_of_one_family_is_on_that_family(
+    database: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check(database, "unearned_hits <= 5") == 0
+    assert "craigslist" not in capsys.readouterr().out
+
+
+def test_json_and_junit(database: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "check.xml"
+    capsys.readouterr()
+    assert check(database, "agents / turns < 1", "--junit", str(file), "--json") == 6
+    rows = json.loads(capsys.readouterr().out)["demands"]
+    assert [(row["family"], row["condition"], row["passed"]) for row in rows] == [
+        ("mutual_friends", "agents", False),
+        ("craigslist", "agents", False),
+    ]
+    suite = ElementTree.parse(file).getroot()
+    assert suite.attrib["tests"] == suite.attrib["failures"] == "2"
+    assert suite[0].attrib["name"] == "agents / turns < 1" and suite[0][0].attrib["message"].startswith("it is ")
+
+
+@pytest.mark.parametrize(
+    ("demand", "said"),
+    [
+        ("success", "'success' is no demand"),
+        ("sucess_rate > 0", "no measure 'sucess_rate' (did you mean success_rate"),
+        ("success_rate > much", "'much' is no number"),
+        ("agent / success_rate > 0", "no family, mode or model 'agent' (did you mean agents"),
+    ],
+)
+def test_a_demand_that_cannot_be_read_is_one_clear_error(
+    demand: str, said: str, database: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert check(database, demand) == 3
+    assert said in capsys.readouterr().err
