@@ -40,15 +40,9 @@ def run(arguments: list[str]) -> int:
     try:
         result = cli.main(arguments, prog_name="localsim", standalone_mode=False)
         return result if isinstance(result, int) else 0
-    except LocalsimError as error:
-        if paths.debug():
-            raise
-        code = stopping.exit_code() if isinstance(error, Interrupted) else error.exit_code
-        _complain(error, as_json, exit_code=code)
-        return code
     except click.ClickException as error:
         if as_json:
-            _complain(LocalsimError(error.format_message(), hint="see --help"), as_json, exit_code=error.exit_code)
+            _complain(LocalsimError(error.format_message(), hint="see --help"), as_json, error.exit_code)
         else:
             error.show()
         return error.exit_code
@@ -57,41 +51,34 @@ def run(arguments: list[str]) -> int:
         if arguments[:1] and arguments[0] in _CONTINUED:
             click.echo(f"hint: the same command continues: {shlex.join(['localsim', *arguments])}", err=True)
         return stopping.exit_code()
-    except SystemExit as error:
-        if failed := plugins.failure(error):
-            _complain(failed, as_json)
-            return failed.exit_code
-        return 0  # click ends like this when the reader of a pipe is gone, so there is nothing left to print
-    except OSError as error:
-        if paths.debug():
+    except (Exception, SystemExit) as error:
+        if paths.debug() and not isinstance(error, SystemExit):
             raise
-        if failed := plugins.failure(error):
-            _complain(failed, as_json)
-            return failed.exit_code
-        _complain(LocalsimError(str(error.strerror or error), where=str(error.filename or "")), as_json)
-        return 1
-    except Exception as error:
-        if paths.debug():
-            raise
-        if failed := plugins.failure(error):
-            _complain(failed, as_json)
-            return failed.exit_code
-        if isinstance(error, ModuleNotFoundError) and error.name in _LEFT_OUT:
-            package = _LEFT_OUT[error.name]
-            hint = f"in a clone: make demo; elsewhere: pip install {package}"
-            _complain(LocalsimError(f"this needs {package}, which a light installation leaves out", hint=hint), as_json)
-            return 1
-        hint = "LOCALSIM_DEBUG=1 shows where; please report it"
-        _complain(LocalsimError(f"unexpected: {type(error).__name__}: {error}", hint=hint), as_json)
-        return 1
+        found = error if isinstance(error, LocalsimError) else plugins.failure(error) or _foreign(error)
+        if found is None:
+            return 0  # click ends like this when the reader of a pipe is gone, so there is nothing left to print
+        code = stopping.exit_code() if isinstance(found, Interrupted) else found.exit_code
+        _complain(found, as_json, code)
+        return code
 
 
-def _complain(error: LocalsimError, as_json: bool, exit_code: int | None = None) -> None:
+def _foreign(error: BaseException) -> LocalsimError | None:
+    """Return an error of Python or of a library as one of ours; None for the end of a program."""
+    if isinstance(error, SystemExit):
+        return None
+    if isinstance(error, OSError):
+        return LocalsimError(str(error.strerror or error), where=str(error.filename or ""))
+    if isinstance(error, ModuleNotFoundError) and error.name in _LEFT_OUT:
+        package = _LEFT_OUT[error.name]
+        hint = f"in a clone: make demo; elsewhere: pip install {package}"
+        return LocalsimError(f"this needs {package}, which a light installation leaves out", hint=hint)
+    hint = "LOCALSIM_DEBUG=1 shows where; please report it"
+    return LocalsimError(f"unexpected: {type(error).__name__}: {error}", hint=hint)
+
+
+def _complain(error: LocalsimError, as_json: bool, exit_code: int) -> None:
     if as_json:
-        data = error.as_json()
-        if exit_code is not None:
-            data["exit"] = exit_code
-        click.echo(json.dumps(data), err=True)
+        click.echo(json.dumps({**error.as_json(), "exit": exit_code}), err=True)
         return
     click.secho(_printed(f"error: {error}"), fg="red", err=True)
     if error.hint:

@@ -109,10 +109,12 @@ def test() -> None:
     pull_base()
     lint()
     step("running the tests")
-    # Tests of one file share what they play, so a file stays with one of the two processes. Their threads are more than
-    # the processors: a thread that waits must not keep its processor busy (SPINS in backends/llama/libraries.py).
-    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-    run([str(PYTHON), "-m", "pytest", "-m", "not verify", "-n", "2", "--dist", "loadfile"], "tests failed")
+    # Tests of one file share what they play, so a file stays with one of the two processes, in the order of
+    # tests/conftest.py. Each has half of the processors: threads that wait for each other cost more than they bring.
+    os.environ.setdefault("OMP_THREAD_LIMIT", str(max(1, (os.cpu_count() or 1) // 2)))
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # SPINS in backends/llama/libraries.py
+    both = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
+    run([str(PYTHON), "-m", "pytest", "-m", "not verify", *both], "tests failed")
 
 
 def lint() -> None:

@@ -247,14 +247,11 @@ QUOTING = ("README.md", "docs/tutorial.md")
 """Pages whose `console` blocks hold one command and its output; all are run in one folder, in this order."""
 BLOCK = re.compile(r"```console\n\$ (?P<command>localsim [^\n]*)\n(?P<output>.*?)```", re.DOTALL)
 SCENARIO = re.compile(r"```yaml\n# (?P<file>\w+\.yaml)\n(?P<text>.*?)```", re.DOTALL)
-SCENE = re.compile(r"```text\n(?P<scene>script: .*?)```", re.DOTALL)
 QUOTED_RUN = "localsim run mutual_friends_01 --mode all -n 2 --seed 1"
-SCENE_TURNS = 4
-"""Turns of each mode in the scene at the top of the README: eight lines in all."""
 
 
 def refresh_readme() -> None:
-    """Run the commands of README and tutorial in an empty folder; put their outputs and the scene into the pages."""
+    """Run the commands of README and tutorial in an empty folder; put their outputs into the pages."""
     with tempfile.TemporaryDirectory() as folder:
         outputs = quoted_outputs(Path(folder))
         RECORD.parent.mkdir(parents=True, exist_ok=True)
@@ -266,8 +263,6 @@ def refresh_readme() -> None:
         for match in BLOCK.finditer(text):
             shown = "\n".join(shorten(name, match["command"], outputs[match["command"]]))
             text = text.replace(match[0], f"```console\n$ {match['command']}\n{shown}\n```")
-        scene = "\n".join(scene_of(read_record()))
-        text = SCENE.sub(lambda _match, scene=scene: f"```text\n{scene}\n```", text)
         (ROOT / name).write_text(text, encoding="utf-8")
         print(f"wrote {name}")
     print(f"wrote {RECORD.relative_to(ROOT)}")
@@ -353,27 +348,6 @@ def _keys(page: str, words: list[str]) -> Iterator[str]:
 def read_record() -> list[dict[str, Any]]:
     """Read the episodes of the run that the README quotes."""
     return [json.loads(line) for line in RECORD.read_text(encoding="utf-8").splitlines()]
-
-
-def scene_of(episodes: list[dict[str, Any]]) -> list[str]:
-    """Return the first seed of the run in `script` and in `agents`, whatever it shows."""
-    first = episodes[0]["seed"]
-    modes = {episode["mode"]: episode for episode in episodes if episode["seed"] == first}
-    lines = ["script: one model writes both sides", *_turns(modes["script"]), ""]
-    return [*lines, "agents: each knows only its own side", *_turns(modes["agents"])]
-
-
-def early_leaks(episode: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the omniscient leaks in the first turns of an episode."""
-    return [leak for leak in episode["leaks"] if leak["kind"] == "omniscient" and leak["turn"] < SCENE_TURNS]
-
-
-def _turns(episode: dict[str, Any]) -> Iterator[str]:
-    for turn in episode["turns"][:SCENE_TURNS]:
-        yield f"  {turn['speaker']}: {turn['text']}"
-        for leak in early_leaks(episode):
-            if leak["turn"] == turn["turn"]:
-                yield f"    ^ LEAK: {leak['speaker']} was never told: {leak['fact']}"
 
 
 if __name__ == "__main__":

@@ -34,9 +34,9 @@ from localsim.machine import PORT  # noqa: E402
 from localsim.reports.render.html import render  # noqa: E402
 from localsim.reports.report import Ask, of  # noqa: E402
 from localsim.store.database import Store  # noqa: E402
-from localsim.web.classroom.floor import Live  # noqa: E402
 from localsim.web.classroom.hall import Hall  # noqa: E402
 from localsim.web.classroom.seats import Seat  # noqa: E402
+from localsim.web.floor.state import Live  # noqa: E402
 from tests.test_browser_class import MY_TURN, PHONE, PROJECTOR, class_served  # noqa: E402
 from tests.web_server import serving  # noqa: E402
 
@@ -214,7 +214,7 @@ def speak(hall: Hall, live: Live, turns: int = 1000) -> None:
     draws = random.Random(live.talk.number)
     play = omniscient if live.talk.mode == "mindreaders" else auto
     while not live.ended and len(live.turns) < turns:
-        request = hall.playing.players.asked(live.spec.hash)
+        request = hall.players.asked(live.spec.hash)
         if request is None:
             time.sleep(0.01)
             continue

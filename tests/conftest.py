@@ -44,6 +44,19 @@ answer: {where: JUDGE-ONLY-GARAGE}
 """
 
 
+LONGEST = (
+    "llama games docs controls situations policies interruption lora trainer machine cluster class merge isolation "
+    "layouts variants study_stages leakage openvino browser browser_pages judge clash package start parts"
+).split()
+"""The files that take longest; they come first, so that neither of two processes is left alone with one of them."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Sort files; tests of one file stay in their order."""
+    place = {f"test_{name}": number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path.stem, len(place)))
+
+
 bf16_runs()  # before anything imports torch, so that training in 16 bits can be tested on every machine
 
 

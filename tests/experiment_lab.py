@@ -13,10 +13,10 @@ from starlette.testclient import TestClient
 from localsim.scenarios.experiments.read import load_experiment
 from localsim.store.database import Store
 from localsim.web.app import Site, create_app
+from localsim.web.experiment.begin import Wish, ledger_of, opening_of
+from localsim.web.experiment.lab import Lab
+from localsim.web.experiment.pages import person_name
 from localsim.web.guard import Rules, hosts_of
-from localsim.web.people.experiment.begin import Wish, ledger_of, opening_of
-from localsim.web.people.experiment.lab import Lab
-from localsim.web.people.experiment.pages import person_name
 from tests.web_server import field
 
 SMALL = """\

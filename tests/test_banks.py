@@ -6,6 +6,7 @@ import math
 import random
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -56,10 +57,11 @@ def talk() -> Talk:
     return Talk("e1", scenario_of_talk(), Transcript(turns))
 
 
-def asked(bank: str) -> list[LoadedScenario]:
+@cache
+def asked(bank: str) -> tuple[LoadedScenario, ...]:
     """The scenarios of a bank for some people."""
     found = find_bank(bank)
-    return list(sheets(found, chosen_people(PEOPLE, found), [talk()]))
+    return sheets(found, chosen_people(PEOPLE, found), [talk()])
 
 
 @pytest.mark.parametrize("bank", BANKS)

@@ -66,13 +66,13 @@ def reads(registry: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> list[Pat
     """The files whose every byte was read for a checksum."""
     assert registry
     found: list[Path] = []
-    real = checksums._sha256
+    real = hashlib.file_digest
 
-    def noting(path: Path) -> str:
-        found.append(path)
-        return real(path)
+    def noting(file: Any, name: str) -> Any:
+        found.append(Path(file.name))
+        return real(file, name)
 
-    monkeypatch.setattr(checksums, "_sha256", noting)
+    monkeypatch.setattr(checksums.hashlib, "file_digest", noting)
     return found
 
 

@@ -31,9 +31,9 @@ from localsim.web.app import Site, create_app
 from localsim.web.classroom import results
 from localsim.web.classroom.begin import Wish, opening_of
 from localsim.web.classroom.hall import Hall
-from localsim.web.classroom.ledger import Ledger
 from localsim.web.classroom.phone_pages import ENTRANCE, seat_name
-from localsim.web.classroom.seats import MODES, Register, restored
+from localsim.web.classroom.seats import MODES, Register
+from localsim.web.floor.ledger import Ledger
 from localsim.web.guard import Rules, hosts_of
 from tests.web_server import field
 
@@ -276,14 +276,14 @@ def joined(client: TestClient) -> str:
 def first_speaker(hall: Hall) -> int:
     """The seat that speaks first in the first talk, once it is asked."""
     live, deadline = hall.live[1], time.monotonic() + 60
-    while (request := hall.playing.players.asked(live.spec.hash)) is None:
+    while (request := hall.players.asked(live.spec.hash)) is None:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     return live.talk.people[request.speaker]
 
 
 def test_modes_are_balanced_in_every_block_of_talks() -> None:
-    register: Register = restored([("Ana", "Bo"), ("Cy", "Di")], 5, [])
+    register = Register([("Ana", "Bo"), ("Cy", "Di")], 5)
     for number in range(12):
         for seat in (2 * number + 1, 2 * number + 2):
             register.apply({"event": "sit", "seat": seat, "key": str(seat)})
@@ -426,7 +426,7 @@ def test_an_end_breaks_off_what_goes_on_and_an_earlier_class_is_read_back(tmp_pa
         bet = {"csrf": field(page, "csrf"), "best": "agents"}
         assert speaker.post("/class/bet", data=bet).status_code == 200
         hall.end()
-        hall.playing.stop()
+        hall.leave()
         run = hall.opening.run_id
     store = Store(path)
     assert [row["status"] for row in store.rows("SELECT status FROM v_episodes ORDER BY status")] == [

@@ -15,8 +15,8 @@ from localsim.reports.audit import audit_run
 from localsim.scenarios.find import find_scenarios
 from localsim.store.database import Store
 from localsim.web.classroom import replaying
-from localsim.web.classroom.beats import start_of
 from localsim.web.classroom.phone_pages import ENTRANCE
+from localsim.web.floor.beats import start_of
 from tests.test_class import Phone, hall_at, serving
 from tests.test_class_trouble import until
 from tests.web_server import field
@@ -44,7 +44,7 @@ def earlier_class(path: Path) -> str:
                     choice = "J" if choice == "F" else "F"
                 with hall.changed:
                     place = start_of(live.turns)
-                hall.say(roles[role], place, Action("choose", "", (choice,)))
+                hall.take(live, role, place, Action("choose", "", (choice,)))
                 made[role] += 1
             time.sleep(0.02)
         hall.end()
@@ -128,7 +128,7 @@ def test_what_is_not_allowed_now_or_was_never_decided_is_decided_by_the_fallback
             asked = 0
 
         def decide(values: tuple[str, ...] | None, kind: str = "choose") -> tuple[Action | None, dict[str, object]]:
-            played = replaying.Played("old", "agents", (Turn(0, first, Action(kind, "", values)),))
+            played = replaying.PastRole("old", "agents", (Turn(0, first, Action(kind, "", values)),))
             backend = replaying.EarlierClass("run", {(scenario, first): [played]}, hall.scenarios, Asked(), {}.get)  # type: ignore[arg-type]
             return backend._decide(live, first)
 

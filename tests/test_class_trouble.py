@@ -25,10 +25,10 @@ from localsim.store.lock import Busy
 from localsim.web.classroom import begin, results
 from localsim.web.classroom.begin import Wish, opening_of, serve_class
 from localsim.web.classroom.hall import Hall
-from localsim.web.classroom.ledger import Ledger
 from localsim.web.classroom.phone_pages import ENTRANCE
-from localsim.web.classroom.playing import Playing
 from localsim.web.classroom.seats import Register, Seat
+from localsim.web.floor.floor import Floor
+from localsim.web.floor.ledger import Ledger
 from localsim.web.guard import Allowance
 from tests.test_class import SCENARIOS, app_of, first_speaker, free_port, hall_at, joined
 from tests.web_server import field
@@ -97,14 +97,14 @@ def test_bets_that_the_database_did_not_take_keep_the_class_open(
         raise Busy("another program holds it")
 
     with hall_at(path) as hall, app_of(hall) as one, app_of(hall) as two:
-        monkeypatch.setattr("localsim.web.classroom.talks.annotation_queries.store_answers", busy)
+        monkeypatch.setattr("localsim.web.floor.floor.annotation_queries.store_answers", busy)
         for client in (one, two):
             joined(client)
         speaker = said_goodbye(hall, (one, two))
         bet = {"csrf": field(speaker.get("/class").text, "csrf"), "best": "agents"}
         assert speaker.post("/class/bet", data=bet).status_code == 200
         hall.end()
-        hall.playing.stop()
+        hall.leave()
         assert not hall.register.closed
     monkeypatch.undo()
     with hall_at(path) as hall:
@@ -171,8 +171,8 @@ def test_a_class_plays_against_an_earlier_one(tmp_path: Path) -> None:
 
 
 def test_a_talk_wins_if_it_alone_reaches_its_goal_or_reaches_it_sooner() -> None:
-    def talk(success: float | None, turns: int, mode: str = "agents") -> results.Played:
-        return results.Played("friends", mode, success, turns)
+    def talk(success: float | None, turns: int, mode: str = "agents") -> results.Outcome:
+        return results.Outcome("friends", mode, success, turns)
 
     assert talk(1, 9).beats(talk(0, 3)) and not talk(0, 3).beats(talk(1, 9))
     assert talk(1, 5).beats(talk(1, 6)) and not talk(1, 6).beats(talk(1, 6))
@@ -205,12 +205,12 @@ def test_a_scenario_that_is_named_twice_counts_once(tmp_path: Path, monkeypatch:
 def test_phones_and_projector_say_that_the_talks_have_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fails, seen = threading.Event(), list[str]()
 
-    def round_of(playing: Playing) -> None:
+    def round_of(playing: Floor) -> None:
         playing._ready.set()
         if fails.is_set():
             raise RuntimeError("a defect")
 
-    monkeypatch.setattr(Playing, "_each_round", round_of)
+    monkeypatch.setattr(Floor, "leaves", round_of)
     monkeypatch.setattr(threading, "excepthook", lambda about: seen.append(str(about.exc_value)))
     with hall_at(tmp_path / "x.duckdb") as hall, app_of(hall) as one, app_of(hall) as two, app_of(hall) as three:
         for client in (one, two, three):
@@ -273,10 +273,10 @@ def test_two_phones_read_that_the_reveal_follows_and_see_their_bet_again(tmp_pat
 
 
 def test_a_class_that_cannot_begin_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(_: Playing) -> None:
+    def broken(_: Floor) -> None:
         raise RuntimeError("a defect")
 
-    monkeypatch.setattr(Playing, "_needs", broken)
+    monkeypatch.setattr(Floor, "_needs", broken)
     monkeypatch.setattr(threading, "excepthook", lambda _: None)
     with pytest.raises(LocalsimError, match="unexpected"), hall_at(tmp_path / "y.duckdb"):
         pass

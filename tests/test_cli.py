@@ -17,7 +17,8 @@ import pytest
 
 from localsim.__main__ import run
 from localsim.cli import _COMMANDS, cli
-from localsim.cli.common import Finite, Progress
+from localsim.cli.common import Finite
+from localsim.cli.progress import Progress
 from localsim.models.registry import ModelFile
 from localsim.scenarios.parse import load_scenario
 

@@ -85,7 +85,7 @@ def test_a_planted_defect_of_a_general_measure_is_found(monkeypatch: pytest.Monk
 
 
 def test_the_command_prints_a_table_and_fails_with_its_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = CliRunner().invoke(cli, ["controls", "--player", "parrot", "--scenarios", "1"])
+    told = CliRunner().invoke(cli, ["controls", "--family", FAMILIES.own[1], "--player", "parrot", "--scenarios", "5"])
     assert told.exit_code == 0 and "words_per_turn" in told.output and "are what they must be" in told.output
     checked = run_controls([FAMILIES.own[0]], 1)
     wrong = [replace(each, value=(each.value or 0) + 7) for each in checked]

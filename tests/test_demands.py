@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from localsim.__main__ import run as command
+from localsim.store.database import Store
 
 RUN = ["run", "mutual_friends_01", "craigslist_01", "--mode", "agents,mindreaders", "-m", "scripted:omniscient"]
 
@@ -71,3 +72,15 @@ def test_a_demand_that_cannot_be_read_is_one_clear_error(
     capsys.readouterr()
     assert check(database, demand) == 3
     assert said in capsys.readouterr().err
+
+
+def test_several_models_play_the_same_scenarios_and_seeds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = ["-m", "scripted", "-m", "scripted:omniscient", "--db", str(tmp_path / "a.duckdb")]
+    capsys.readouterr()
+    assert command(["run", "mutual_friends_01", *names, "--json"]) == 0
+    runs = json.loads(capsys.readouterr().out)
+    assert [each["completed"] for each in runs] == [1, 1]
+    rows = Store(tmp_path / "a.duckdb").rows("SELECT model, seed FROM v_episodes ORDER BY model")
+    assert [row["model"] for row in rows] == ["scripted", "scripted:omniscient"] and rows[0]["seed"] == rows[1]["seed"]
+    assert command(["run", "mutual_friends_01", *names, "--name", "both"]) == 2
+    assert "--name names one run" in capsys.readouterr().err

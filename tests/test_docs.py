@@ -415,13 +415,21 @@ def test_quoted_conversations_are_from_the_recorded_run() -> None:
         assert set(re.findall(r"\^ discloses (\w+)", transcript)) <= disclosed
 
 
-def test_the_scene_of_the_readme_is_from_the_recorded_run() -> None:
-    scene = make_docs.SCENE.search(README.read_text())
-    assert scene and scene["scene"].splitlines() == make_docs.scene_of(make_docs.read_record())
-    turns = [line for line in scene["scene"].splitlines() if re.match(r"  \w+: ", line)]
-    assert len(turns) == 2 * make_docs.SCENE_TURNS
-    script, agents = scene["scene"].split("\n\n")
-    assert "LEAK" not in agents and script != agents
+def test_the_talks_of_the_readme_are_from_the_recorded_run() -> None:
+    """Each line that is quoted was said, in this order; what the page says of the two talks is what they scored."""
+    text = (ROOT / "tests" / "data" / "readme_talks.jsonl").read_text(encoding="utf-8")
+    recorded = {episode["mode"]: episode for episode in map(json.loads, text.splitlines())}
+    (scene,) = re.findall(r"```text\n(script: .*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    for block in scene.split("\n\n"):
+        head, *lines = block.strip().splitlines()
+        episode = recorded[head.partition(":")[0]]
+        assert head.endswith(" no success") == (episode["scores"]["success"] == 0), head
+        whole = " ".join(line.strip() for line in lines)
+        quoted = re.findall(r"(\w+): +(.*?)(?= \w+: | \.\.\.|$)", whole)
+        said = [(turn["speaker"], turn["text"]) for turn in episode["turns"]]
+        places = [said.index(line) for line in quoted]
+        assert len(places) >= 2 and places == sorted(places), quoted
+    assert recorded["script"]["scores"]["unearned_hits"] == 1 and recorded["agents"]["scores"]["unearned_hits"] == 0
 
 
 def test_the_record_is_of_the_commands_that_the_pages_show() -> None:

@@ -17,7 +17,7 @@ from localsim.errors import InvalidInput
 from localsim.reports.audit import audit_run
 from localsim.scenarios.experiments.read import experiment_files, load_experiment
 from localsim.store.database import Store
-from localsim.web.people.experiment.begin import Wish, ledger_of, opening_of
+from localsim.web.experiment.begin import Wish, ledger_of, opening_of
 from tests.test_class import Phone
 from tests.test_class import Server as ClassServer
 from tests.web_server import field

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from localsim.errors import InvalidInput, ScenarioInvalid
 from localsim.scenarios.experiments.read import experiment_files, find_experiment, load_experiment
-from localsim.web.people.experiment.lab import Lab
-from localsim.web.people.experiment.places import ordered, rank
-from localsim.web.people.experiment.roster import Participant, Roster
+from localsim.web.experiment.lab import Lab
+from localsim.web.experiment.places import ordered, rank
+from localsim.web.experiment.roster import Participant, Roster
 from tests.experiment_lab import SMALL, lab_at, written
 
 PLAIN = """\

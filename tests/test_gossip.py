@@ -9,7 +9,7 @@ from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.evaluators.leaks import evaluation, readers_of, turns_of
 from localsim.leakage.detector import Finding, Weights
 from localsim.leakage.pairs import PrivateFact
-from localsim.leakage.track import Readers, Row, Talk, decided
+from localsim.leakage.track import Leakage, Readers, Row, decided
 from localsim.scenarios.parse import parse_scenario
 
 FACT = PrivateFact("ana_1", "Ana", "Ana sold the boat.")
@@ -29,7 +29,7 @@ moves: [{name: to, tell: To whisper, values: [{agents: several}], text: must, re
 """
 
 
-def told(*turns: tuple[str, tuple[str, ...] | None]) -> Talk:
+def told(*turns: tuple[str, tuple[str, ...] | None]) -> Leakage:
     """A talk in which each turn says the fact to its readers."""
     rows: list[Row] = [(FACT, number, speaker, SURE) for number, (speaker, _) in enumerate(turns)]
     readers: Readers = [heard for _, heard in turns]

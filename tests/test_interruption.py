@@ -97,7 +97,7 @@ import sys, time
 from localsim.__main__ import main
 from localsim.backends.scripted import ScriptedBackend
 poll = ScriptedBackend.poll
-ScriptedBackend.poll = lambda backend: (time.sleep(0.3), poll(backend))[1]
+ScriptedBackend.poll = lambda backend: (time.sleep(0.1), poll(backend))[1]
 main()
 """
 
@@ -134,7 +134,7 @@ def test_sigterm_ends_any_command_and_a_training_says_how_it_continues(
     previous = signal.getsignal(signal.SIGTERM)
     stopping.listen()
     try:
-        monkeypatch.setattr("localsim.cli.finetune._chats", lambda *_: signal.raise_signal(signal.SIGTERM))
+        monkeypatch.setattr("localsim.finetune.source.source_of", lambda *_, **__: signal.raise_signal(signal.SIGTERM))
         assert typed(["finetune", "x.jsonl", "--dry-run"]) == stopping.TERMINATED == 143
         assert "the same command continues: localsim finetune x.jsonl" in capsys.readouterr().err
     finally:
@@ -142,7 +142,7 @@ def test_sigterm_ends_any_command_and_a_training_says_how_it_continues(
     # A shell lets its background jobs ignore Ctrl-C, and the tests may run in one.
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        monkeypatch.setattr("localsim.cli.finetune._chats", lambda *_: signal.raise_signal(signal.SIGINT))
+        monkeypatch.setattr("localsim.finetune.source.source_of", lambda *_, **__: signal.raise_signal(signal.SIGINT))
         assert typed(["finetune", "x.jsonl", "--dry-run"]) == 130, "an earlier signal is forgotten"
     finally:
         signal.signal(signal.SIGINT, previous)

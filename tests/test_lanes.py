@@ -17,7 +17,7 @@ from localsim.runs.runner import start
 from localsim.scenarios.find import find_scenarios
 from localsim.store.database import Store
 from localsim.store.episodes import load_episode
-from localsim.web.lanes import MOST, lane_page
+from localsim.web.lane_data import MOST, lane_page
 from tests.conftest import Quiet, generated
 from tests.games import play
 from tests.web_server import client_of
@@ -122,15 +122,15 @@ def test_adjacent_lanes_share_a_turn_and_each_reader_has_it(played: Played) -> N
     for chosen in range(len(stored.scenario.names) + 1):
         page = lane_page(stored, chosen)
         lanes = lanes_of(stored.scenario, "agents", stored.transcript)
-        assert [head["chosen"] for head in page.heads] == [place == chosen for place in range(len(page.heads))]
+        assert [head.chosen for head in page.heads] == [place == chosen for place in range(len(page.heads))]
         own = [turn.index for turn in stored.transcript.turns if turn.readers == (turn.speaker,)]
         assert own, "a jury votes in secret"
         read: set[int] = set()
         for row in page.rows:
-            assert not any(cell["part"] == "none" and cell["turns"] for cell in row["cells"])
-            assert sum(cell["span"] for cell in row["cells"]) == len(page.heads)
-            assert sum(cell["here"] for cell in row["cells"]) == 1
-            read |= {said["turn"] for cell in row["cells"] if cell["here"] for said in cell["turns"]}
+            assert not any(cell.part == "none" and cell.turns for cell in row.cells)
+            assert sum(cell.span for cell in row.cells) == len(page.heads)
+            assert sum(cell.here for cell in row.cells) == 1
+            read |= {said.turn for cell in row.cells if cell.here for said in cell.turns}
         assert read == {line.turn.index for line in lanes.lines if line.parts[chosen]}
 
 
@@ -138,13 +138,11 @@ def test_who_neither_acts_nor_reads_in_a_secret_beat_is_told_apart_from_who_wait
     store, ids = played
     stored = load_episode(store, ids["hidden_role", "agents"])
     page = lane_page(stored)
-    night = next(row for row in page.rows if row["kind"] == "together")
-    spans = {
-        part: sum(cell["span"] for cell in night["cells"] if cell["part"] == part) for part in ("acts", "none", "idle")
-    }
+    night = next(row for row in page.rows if row.kind == "together")
+    spans = {part: sum(cell.span for cell in night.cells if cell.part == part) for part in ("acts", "none", "idle")}
     assert spans == {"acts": 2, "none": 5, "idle": 1}, "two wolves choose, five sleep, and the narrator reads nothing"
-    day = next(row for row in page.rows if row["kind"] == "after")
-    assert [cell["part"] for cell in day["cells"]] == ["idle", "reads"], "everybody reads the votes afterwards"
+    day = next(row for row in page.rows if row.kind == "after")
+    assert [cell.part for cell in day.cells] == ["idle", "reads"], "everybody reads the votes afterwards"
 
 
 def test_thirty_bidders_have_a_choice_of_lanes_and_a_wrong_one_is_an_error(
@@ -153,8 +151,8 @@ def test_thirty_bidders_have_a_choice_of_lanes_and_a_wrong_one_is_an_error(
     store, ids = played
     page = lane_page(load_episode(store, ids["auction", "agents"]), 29)
     assert len(page.heads) == MOST and len(page.choices) == 31 and not page.all_shown
-    chosen = [head["name"] for head in page.heads if head["chosen"]]
-    assert page.heads[0]["name"] == "Narrator" and chosen == [dict(page.choices)[29]]
+    chosen = [head.name for head in page.heads if head.chosen]
+    assert page.heads[0].name == "Narrator" and chosen == [dict(page.choices)[29]]
     client = client_of(store)
     path = f"/episodes/{ids['auction', 'agents']}/lanes"
     assert client.get(f"{path}?lane=29").status_code == 200

@@ -270,12 +270,12 @@ def test_two_sensitivities_never_mix(store: Store, run: str) -> None:
 
 def test_a_run_at_a_sensitivity_keeps_it(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = Plan((parse_scenario(TALK, "talk.yaml"),), ("agents",), "scripted", seed=5)
-    real = runner._with_leaks
-    monkeypatch.setattr(runner, "_with_leaks", lambda result, *_: result)
+    real = runner.with_leaks
+    monkeypatch.setattr(runner, "with_leaks", lambda result, *_: result)
     run_id = runner.start(plan, store, Quiet(), quiet, weights=Weights.read().at(0.02)).run_id
     stored = json.loads(store.rows("SELECT plan_json FROM runs")[0]["plan_json"])
     assert "--weights built-in --sensitivity 0.02" in command_of(stored, [])
-    monkeypatch.setattr(runner, "_with_leaks", real)
+    monkeypatch.setattr(runner, "with_leaks", real)
     assert runner.resume(run_id, store, Quiet(), quiet, leaks=True).leaks_scored
     assert thresholds(store, run_id)[0].weights == Weights.read().at(0.02).identity
 

@@ -97,7 +97,7 @@ def test_the_notebook_shows_what_its_text_says(packages: Path, tmp_path: Path) -
     assert done.returncode == 0, done.stderr
     hits = re.findall(r"^(\w+) +unearned hits in turns (\S+) +of (\d+) turns$", done.stdout, re.MULTILINE)
     assert hits == [("agents", "[5]", "8"), ("mindreaders", "[0]", "3"), ("script", "[0]", "3")], done.stdout
-    assert "not installed: model starter is not installed" in done.stdout
+    assert re.search("not installed: (model starter is not installed|llama-cpp-python cannot be loaded)", done.stdout)
 
 
 def test_the_lesson_holds_what_its_page_says(tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def test_only_new_tokens_are_evaluated(backend: LlamaBackend) -> None:
 
 @pytest.mark.parametrize("mode", ["agents", "script"])
 def test_exact_is_the_same_text_whatever_else_runs(engine_model: LlamaModel, mode: Any) -> None:
-    loaded = short(turns=4, chars=50)
+    loaded = short(turns=3, chars=40)
     specs = [spec_of(loaded, mode, index=index, repro="exact") for index in range(3)]
     alone = engine(engine_model, sequences=2, repro="exact")
     together = engine(engine_model, sequences=6, repro="exact")

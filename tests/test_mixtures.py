@@ -89,7 +89,7 @@ def test_a_mixture_of_players_runs_and_says_who_wrote(tmp_path: Path, capsys: py
     """Half honest, half omniscient: the share of replies by each is stored, and a resume has nothing left to do."""
     stored = ["--db", str(tmp_path / "mixed.duckdb")]
     name = "mix:scripted:omniscient@0.5,scripted:honest"
-    assert command(["run", "craigslist_01", "craigslist_02", "-m", name, "--mode", "all", "-n", "10", *stored]) == 0
+    assert command(["run", "craigslist_01", "craigslist_02", "-m", name, "--mode", "all", "-n", "3", *stored]) == 0
     capsys.readouterr()
     query = "SELECT model, count(*) AS n FROM generations GROUP BY ALL"
     assert command(["sql", query, "--json", *stored]) == 0

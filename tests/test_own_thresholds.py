@@ -188,14 +188,14 @@ def test_a_run_may_be_given_thresholds_and_a_resume_has_them(
 ) -> None:
     plan = Plan((parse_scenario(TALK, "talk.yaml"),), ("agents",), "scripted", seed=5)
     stopped: list[Any] = []
-    real = runner._with_leaks
-    monkeypatch.setattr(runner, "_with_leaks", lambda result, *_: stopped.append(result) or result)
+    real = runner.with_leaks
+    monkeypatch.setattr(runner, "with_leaks", lambda result, *_: stopped.append(result) or result)
     run_id = runner.start(plan, store, Quiet(), quiet, weights=Weights.read(file)).run_id
     assert stopped and weights_of(store, run_id).identity == own(0.0).identity, "before any search"
     stored = json.loads(store.rows("SELECT plan_json FROM runs")[0]["plan_json"])
     assert "--weights mine.json" in command_of(stored, [])
     assert "weights" not in json.loads(plan.as_json()) and "--weights" not in command_of(json.loads(plan.as_json()), [])
-    monkeypatch.setattr(runner, "_with_leaks", real)
+    monkeypatch.setattr(runner, "with_leaks", real)
     file.unlink()
     assert runner.resume(run_id, store, Quiet(), quiet, leaks=True).leaks_scored
     assert {row[4] for row in found(store, run_id)} == {own(0.0).identity}

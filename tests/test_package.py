@@ -43,22 +43,42 @@ def _belongs(path: Path) -> bool:
     return path.is_file() and "__pycache__" not in path.parts
 
 
+PROGRAM = """
+import io, json, sys
+from contextlib import redirect_stdout
+from localsim.__main__ import run
+said = []
+for command in json.loads(sys.argv[1]):
+    with redirect_stdout(io.StringIO()) as out:
+        assert run(command) == 0, command
+    said.append(out.getvalue())
+print(json.dumps(said))
+"""
+
+
 def test_the_package_works_in_another_folder(unpacked: Path, tmp_path: Path) -> None:
-    def localsim(*arguments: str) -> str:
+    """The program in a process of its own, then its commands in one."""
+
+    def python(*arguments: str) -> str:
         environment = {**os.environ, "PYTHONPATH": str(unpacked), "LOCALSIM_DB": str(tmp_path / "w.duckdb")}
-        command = [sys.executable, "-m", "localsim", *arguments]
+        command = [sys.executable, *arguments]
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    where = localsim("config", "list", "--json")
+    where = python("-m", "localsim", "config", "list", "--json")
     assert str(ROOT / "models") not in json.loads(where)[2]["value"], "the checkout is still in use"
-    assert "mutual_friends_01" in localsim("scenarios", "list")
-    localsim("run", "mutual_friends_01", "-m", "scripted")
-    localsim("report", "@last", "-o", "report.html")
+    commands = [
+        ["scenarios", "list"],
+        ["run", "mutual_friends_01", "trust_once", "-m", "scripted"],
+        ["report", "@last", "-o", "report.html"],
+        ["models", "list"],
+        ["sql", "SELECT count(*) AS n FROM v_turns", "--json"],
+    ]
+    listed, _run, _report, models, turns = json.loads(python("-c", PROGRAM, json.dumps(commands)))
+    assert "mutual_friends_01" in listed and "trust_once" in listed
     assert (tmp_path / "report.html").stat().st_size > 10_000
-    assert "starter" in localsim("models", "list")
-    assert json.loads(localsim("sql", "SELECT count(*) AS n FROM v_turns", "--json"))
+    assert "starter" in models and json.loads(turns)[0]["n"] > 5
 
 
 @pytest.mark.model

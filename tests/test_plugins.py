@@ -196,7 +196,7 @@ def test_an_exception_of_localsim_itself_blames_no_plugin(
     loaded: list[int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert FAMILIES["acquaintances"] and loaded
-    monkeypatch.setattr("localsim.cli.scenarios.dump_scenario", lambda _document: 1 / 0)
+    monkeypatch.setattr("localsim.scenarios.writing.dump_scenario", lambda _document: 1 / 0)
     assert command(["scenarios", "generate", "--family", "mutual_friends", "-o", "never"]) == 1
     assert "unexpected: ZeroDivisionError" in capsys.readouterr().err
 

@@ -21,8 +21,8 @@ import numpy as np
 import pytest
 
 from localsim.__main__ import run
-from localsim.cli import common
-from localsim.cli.common import Progress, Reassurance, duration, say
+from localsim.cli import progress as shown
+from localsim.cli.progress import Progress, Reassurance, duration, say
 from localsim.conversation.episode import Episode
 from localsim.conversation.transcript import Transcript
 from localsim.evaluators import leaks
@@ -83,7 +83,7 @@ def test_a_log_gets_a_line_soon_and_then_few(clock: Clock, capsys: pytest.Captur
 
 def test_nothing_is_said_beside_json(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
     with Reassurance("reading", quiet=True, clock=clock) as reassurance:
-        assert common._now is None
+        assert shown._now is None
         assert not reassurance._thread.is_alive()
     assert capsys.readouterr().err == ""
 
@@ -217,7 +217,7 @@ def test_an_audit_says_what_it_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = str(tmp_path / "a.duckdb")
-    monkeypatch.setattr(common, "SILENCE_S", 0.1)
+    monkeypatch.setattr(shown, "SILENCE_S", 0.1)
     assert run(["run", "mutual_friends_01", "-m", "scripted", "--db", file]) == 0
     audit = audited.audit_run
 

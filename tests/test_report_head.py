@@ -50,7 +50,7 @@ def test_a_game_without_a_success_has_its_payoff_in_the_head_and_counts_turns_of
     assert set(families.family_of("public_goods").figure) & set(keys(data))
     (turns,) = [row["value"] for row in store.rows("SELECT value FROM scores WHERE name = 'turns'")]
     (listed,) = episodes_of_run(store, run.run_id, EpisodeFilter(), ())
-    assert listed["turns"] == turns < len(store.rows("SELECT turn FROM turns"))
+    assert listed.turns == turns < len(store.rows("SELECT turn FROM turns"))
     (row,) = store.rows("SELECT turns, tells FROM v_episodes")
     (told,) = store.rows("SELECT count(*) AS n FROM turns WHERE speaker = ''")
     assert row == {"turns": turns, "tells": told["n"]} and told["n"] > 0, "what the rules told is counted apart"

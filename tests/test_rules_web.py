@@ -14,7 +14,7 @@ from localsim.conversation.transcript import Action
 from localsim.errors import InvalidInput
 from localsim.scenarios.find import find_scenarios
 from localsim.store.database import Store
-from localsim.web.people.ways import action_from, forms_of
+from localsim.web.floor.ways import action_from, forms_of
 from tests.test_web_people import wait_for
 from tests.web_server import client_of, field
 
@@ -54,7 +54,7 @@ def test_nobodys_page_shows_another_ones_private_turn(tmp_path: Path) -> None:
         assert told == {"Nora": False, "Emil": True, "Sofia": False, "Jan": False}
         for who in ("Emil", "Sofia", "Jan"):
             assert say(who, "vote", "noodle bar") == ""
-        wait_for(lambda: game.ended, 240)
+        wait_for(lambda: game.done, 240)
         assert game.turns[-1].line == "(Count of vote: noodle bar 3, garden 1.)"
 
 

@@ -22,9 +22,10 @@ from localsim.runs.plan import Plan
 from localsim.runs.runner import start
 from localsim.runs.scripted import simulated
 from localsim.scenarios.casting.cast import cast, castings
+from localsim.scenarios.casting.find import people_beside
 from localsim.scenarios.casting.people import load_people
 from localsim.scenarios.casting.playing import FOILS, SOLVER, played, scores_of, unplayable
-from localsim.scenarios.casting.relations import Relations, load_relations
+from localsim.scenarios.casting.relations import Relations
 from localsim.scenarios.casting.rules import load_situation, parse_situation
 from localsim.scenarios.casting.situations import situation_files
 from localsim.scenarios.find import find_scenarios
@@ -76,8 +77,7 @@ def test_the_audit_of_a_run_of_all_finds_nothing(store: Store) -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_another_answer_leaves_every_prompt_as_it_is(name: str) -> None:
     situation = load_situation(FILES[name])
-    everybody = load_people()
-    document = cast(situation, everybody, load_relations(everybody), 1)
+    document = cast(situation, *people_beside(FILES[name]), 1)
     other = document.model_copy(update={"answer": {"right": [["something else"]], "chance": "1/99"}})
     assert prompts(LoadedScenario(*document.split(), "a")) == prompts(LoadedScenario(*other.split(), "b"))
     assert document.hash == other.hash
@@ -86,9 +86,10 @@ def test_another_answer_leaves_every_prompt_as_it_is(name: str) -> None:
 def prompts(loaded: LoadedScenario) -> list[str]:
     """The first prompts of all viewers in all modes, and those after a proposal."""
     found = []
+    proposed = Transcript(played(loaded, "yes-sayer", "agents").turns[:1])
     for mode in MODES:
         for viewer in (WRITER,) if mode == "script" else loaded.scenario.names:
-            for talk in (Transcript(), Transcript(played(loaded, "yes-sayer", "agents").turns[:1])):
+            for talk in (Transcript(), proposed):
                 seen = observe(loaded.scenario, mode, viewer, talk, grants_of("none"))
                 render = writer_messages if viewer == WRITER else agent_messages
                 found.append("\n".join(message.content for message in render(seen)))

@@ -212,7 +212,7 @@ def test_only_runs_that_these_pages_can_show_are_offered(store: Store, client: T
     runner.start(Plan((talk,), ("agents",), "scripted"), store, Stops(), lambda _: None)
     single = store.run_id("@last", to_resume=True)
     runner.start(Plan((talk,), MODES, "scripted"), store, Stops(), lambda _: None)
-    assert [row["run_id"] for row in talks.unfinished(store)] == [store.run_id("@last", to_resume=True)] != [single]
+    assert [run.run_id for run, *_ in talks.unfinished(store)] == [store.run_id("@last", to_resume=True)] != [single]
     assert client.get(f"/start/runs/{single}").status_code == 400
     assert press(client, "resume", run=single).status_code == 400
     assert press(client, "resume", run="no-such").status_code == 400

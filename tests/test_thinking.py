@@ -94,7 +94,7 @@ def test_a_thought_is_cut_at_its_limit_and_the_verdict_is_in_form(
 ) -> None:
     question = asked(store, run, max_tokens=900)
     result = reply(backend, question.request, answer="")
-    assert question.read(Asked(question.request, result)) is not None, result.text
+    assert Asked(question.request, result).read(question.verdict.read) is not None, result.text
     if family == "qwen2.5":
         assert result.thought is None and not backend.thinks(), "a model that does not think judges as before"
         return
@@ -111,7 +111,7 @@ def test_a_thought_ends_where_the_model_ends_it_and_stands_before_the_verdict(
     result = reply(backend, question.request, "They shout.\nScore: 9\n</think>")
     assert result.thought is not None and not result.thought.cut
     assert result.thought.text == "They shout.\nScore: 9", "what is thought is no verdict"
-    assert question.read(Asked(question.request, result)) is not None
+    assert Asked(question.request, result).read(question.verdict.read) is not None
     prompt = shown(backend._model, backend.seen)
     assert prompt.startswith(f"{ASKED}<think>\nThey shout.\nScore: 9\n</think>\n\nReason:")
     assert prompt.count("</think>") == 1
@@ -122,7 +122,7 @@ def test_a_thought_that_ends_the_text_is_closed(backend: Spoken, store: Store, r
     question = asked(store, run, messages=SHORT)
     result = reply(backend, question.request, "Hm.<|im_end|>")
     assert result.thought is not None and (result.thought.text, result.thought.cut) == ("Hm.", False)
-    assert question.read(Asked(question.request, result)) is not None
+    assert Asked(question.request, result).read(question.verdict.read) is not None
     assert f"{ASKED}<think>\nHm.\n</think>\n\nReason:" in shown(backend._model, backend.seen)
 
 
@@ -130,7 +130,7 @@ def test_where_the_context_has_no_room_nothing_is_thought(family: str, backend: 
     question = asked(store, run)
     length = len(backend._tools.chat.prompt(question.request.messages, judge.START))
     result = reply(backend, replace(question.request, max_tokens=2048 - length))
-    assert result.thought is None and question.read(Asked(question.request, result)) is not None, family
+    assert result.thought is None and Asked(question.request, result).read(question.verdict.read) is not None, family
 
 
 def test_agents_never_think(backend: Spoken, store: Store, run: str) -> None:

@@ -82,12 +82,10 @@ def other_friend(scenario: Any, owner: str) -> str:
     return str(agent.facts[0].terms[0])
 
 
-def test_checks_of_an_author_are_counted_and_those_missed_are_named() -> None:
-    verdict = verdict_on(
-        stored(("check.told_all", 0.0, "said: no, expected yes"), ("check.left", 1.0, "")), AnswerKey()
-    )
-    assert verdict is not None and verdict.right is False
-    assert verdict.said.startswith("1 of 2 checks") and verdict.truth == "Not so: told all (said: no, expected yes)."
+def test_success_by_an_author_is_the_verdict_of_a_scene_without_another() -> None:
+    reason = "1 of 2 checks came out as the author expects; not so: told all (said: no, expected yes)"
+    verdict = verdict_on(stored(("check.left", 1.0, ""), ("success", 0.0, reason)), AnswerKey())
+    assert verdict is not None and verdict.right is False and verdict.said == f"{reason}."
     assert verdict_on(stored(), AnswerKey()) is None
 
 

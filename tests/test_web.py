@@ -31,7 +31,7 @@ from localsim.store.journal import Journal
 from localsim.store.queries import scoring as scoring_queries
 from localsim.store.queries.runs import run_row
 from localsim.store.records import EpisodeEnded, EpisodeRecord, ScenarioRecord, TurnRecord
-from localsim.web import view_data
+from localsim.web import asking, view_data
 from tests.test_report_html import Page
 from tests.web_server import client_of, score, simulated, without_a_talk
 
@@ -146,13 +146,13 @@ def test_the_list_of_runs_has_readable_names_and_results_by_family_and_mode(
     made: tuple[Store, str], client: TestClient
 ) -> None:
     text = client.get("/").text
-    row = view_data.runs(made[0])[0]
-    assert row["name"] == telling.name_of(made[0], run_row(made[0], made[1])), "as the terminal names it"
+    run = view_data.runs(made[0])[0]
+    assert run.name == telling.name_of(made[0], run_row(made[0], made[1])), "as the terminal names it"
     assert "Mutual friends (2), Bargaining (1) · scripted:omniscient · script, agents, mindreaders" in text
-    assert [line["title"] for line in row["results"]] == ["Mutual friends", "Bargaining"]
-    for line in row["results"]:
-        assert [cell["condition"] for cell in line["cells"]] == ["script", "agents", "mindreaders"]
-        assert all(cell["success"] is not None and 0 <= cell["success"] <= 1 for cell in line["cells"])
+    assert [line.title for line in run.results] == ["Mutual friends", "Bargaining"]
+    for line in run.results:
+        assert [cell.condition for cell in line.cells] == ["script", "agents", "mindreaders"]
+        assert all(cell.success is not None and 0 <= cell.success <= 1 for cell in line.cells)
     assert len(re.findall(r"<b>\d+%</b>", text)) == 6
 
 
@@ -358,7 +358,7 @@ def test_a_run_in_progress_shows_its_turns(made: tuple[Store, str], client: Test
             *(TurnRecord(name, 0, "Ana", "speak", f"<i>hi</i> from {name}", 1, False, 0) for name in ("e1", "e2")),
             EpisodeEnded("e2", "completed", "left", None, 1, 1.0),
         )
-        assert [row["turns"][0]["text"] for row in view_data.live(store, run_id)] == ["<i>hi</i> from e1"]
+        assert [each.turns[0][1] for each in view_data.live(store, run_id)] == ["<i>hi</i> from e1"]
         text = client.get(f"/runs/{run_id}/live").text
         assert "A &lt;b&gt;title" in text and "&lt;i&gt;hi&lt;/i&gt; from e1" in text and "from e2" not in text
     finally:
@@ -372,8 +372,8 @@ def test_a_run_in_progress_shows_its_turns(made: tuple[Store, str], client: Test
 def test_the_sql_box_answers_with_a_table_and_a_chart(client: TestClient) -> None:
     text = client.get("/sql?q=" + quote("SELECT mode, count(*) AS n FROM v_turns GROUP BY mode")).text
     assert "3 rows" in text and "<rect" in text and "mindreaders" in text
-    for worked in view_data.example_queries():
-        assert client.get("/sql?q=" + quote(worked["text"])).status_code == 200, worked["name"]
+    for worked in asking.example_queries():
+        assert client.get("/sql?q=" + quote(worked.text)).status_code == 200, worked.name
 
 
 @pytest.mark.parametrize("query", ["", "  ", ";", ";;", "-- only a comment", "/* */"])

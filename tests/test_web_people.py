@@ -19,6 +19,7 @@ from starlette.testclient import TestClient
 
 from localsim.annotation import records
 from localsim.conversation.episode import Mode, Observation
+from localsim.conversation.grants import Grants
 from localsim.conversation.scenario import Scenario
 from localsim.conversation.transcript import Action, Transcript
 from localsim.conversation.visibility import observe
@@ -27,7 +28,7 @@ from localsim.scenarios.find import find_scenarios
 from localsim.store.database import Store
 from localsim.web.app import Site, create_app
 from localsim.web.guard import Rules
-from localsim.web.people.stage import Stage
+from localsim.web.play.stage import Stage
 from tests.conftest import generated
 from tests.web_server import BASE, HOSTS, client_of, field, serving, simulated
 
@@ -165,7 +166,7 @@ def test_two_people_play_each_other_and_see_their_own_side_alone(tmp_path: Path)
             assert client.post(seats[wrong], data={**said, "text": "not my turn"}).status_code == 400
             client.post(seats[name], data=said)
             client.post(seats[name], data=said)  # a double click
-        wait_for(lambda: game.ended, 120)
+        wait_for(lambda: game.done, 120)
         rows = store.rows("SELECT speaker, text, action FROM v_turns ORDER BY turn")
         assert [row["text"] for row in rows] == [f"line {number} <b>" for number in range(4)]
         reveal = client.get(seats[own]).text
@@ -195,13 +196,13 @@ def test_the_address_of_a_seat_lets_a_second_phone_in(tmp_path: Path) -> None:
 def test_a_seat_shows_its_own_observation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
     """A turn that `observe` hides from an agent is hidden on the pages of its seat, and the seat can still answer."""
 
-    def deaf(scenario: Scenario, mode: Mode, viewer: str, transcript: Transcript) -> Observation:
-        seen = observe(scenario, mode, viewer, transcript)
+    def deaf(scenario: Scenario, mode: Mode, viewer: str, transcript: Transcript, grants: Grants) -> Observation:
+        seen = observe(scenario, mode, viewer, transcript, grants)
         heard = tuple(turn for turn in transcript.turns if viewer == turn.speaker or "psst" not in turn.action.text)
         hidden_goal = tuple(replace(agent, goal="only this goal") for agent in seen.agents)
         return replace(seen, transcript=Transcript(heard), agents=hidden_goal, allowed=("speak", "leave"))
 
-    monkeypatch.setattr("localsim.web.people.stage.observe", deaf)
+    monkeypatch.setattr("localsim.web.floor.floor.observe", deaf)
     store = Store(tmp_path / "o.duckdb")
     with client_of(store) as client:
         page = client.get("/play").text
@@ -220,14 +221,14 @@ def test_a_seat_shows_its_own_observation(tmp_path: Path, monkeypatch: pytest.Mo
             assert client.post(address, data=said).status_code == 200
             wait_for(lambda count=number + 1: len(game.turns) == count)
             for part in ("", "/turns"):
-                assert "psst" in client.get(seat + part).text or game.ended
-                assert "psst" not in client.get(other + part).text or game.ended
-        wait_for(lambda: game.ended, 120)
+                assert "psst" in client.get(seat + part).text or game.done
+                assert "psst" not in client.get(other + part).text or game.done
+        wait_for(lambda: game.done, 120)
         assert "psst" in client.get(other).text  # the reveal hides nothing
 
 
 def test_a_seat_cannot_be_guessed_and_games_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("localsim.web.people.stage.MOST_GAMES", 1)
+    monkeypatch.setattr("localsim.web.play.stage.MOST_GAMES", 1)
     stage = Stage(Store(tmp_path / "s.duckdb"), "scripted")
     loaded = generated("craigslist", 1)
     name, game = stage.open(loaded, loaded.scenario.names, "agents")
@@ -236,6 +237,6 @@ def test_a_seat_cannot_be_guessed_and_games_are_bounded(tmp_path: Path, monkeypa
     with pytest.raises(InvalidInput, match="in progress"):
         stage.open(loaded, loaded.scenario.names, "agents")
     wait_for(lambda: game.asked is not None)
-    for role in loaded.scenario.names:
-        game.say(role, Action("leave", "bye"), 0)
-    wait_for(lambda: game.ended, 120)
+    assert game.asked is not None
+    game.take(game.talk, game.asked, 0, Action("leave", "bye"))
+    wait_for(lambda: game.done, 120)

@@ -8,7 +8,7 @@ Exit codes: 0 ok, 1 unexpected, 2 usage, 3 invalid input, 4 model missing or bad
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from keyword import iskeyword
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from localsim import __version__, paths
-from localsim.cli.settings import default_map, long_name
+from localsim.cli.settings import default_map, long_name, options_of
 
 _COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("running", "Simulate scenarios."),
@@ -71,15 +71,7 @@ class LazyGroup(click.Group):
 
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command and return it; None for an unknown name."""
-        if cmd_name not in _COMMANDS:
-            return None
-        import_module("localsim.backends")  # llama.cpp's libraries first: a command's module may import duckdb or numpy
-        name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-        command = getattr(import_module(f"localsim.cli.{_COMMANDS[cmd_name][0]}"), name)
-        assert isinstance(command, click.Command)
-        _name_variables(command, cmd_name)
-        _refuse_repeats(command)
-        return command
+        return _imported(cmd_name) if cmd_name in _COMMANDS else None
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing them."""
@@ -87,47 +79,45 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
 
 
-def _name_variables(command: click.Command, path: str) -> None:
-    """Give every option its environment variable, LOCALSIM_<COMMAND>_<OPTION>; click would take parameter names."""
-    if isinstance(command, click.Group):
-        for name, child in command.commands.items():
-            _name_variables(child, f"{path}_{name}")
-    for option in command.params:
-        if isinstance(option, click.Option):
-            option.envvar = f"LOCALSIM_{path}_{long_name(option)}".upper().replace("-", "_")
+@cache
+def _imported(name: str) -> click.Command:
+    import_module("localsim.backends")  # llama.cpp's libraries first: a command's module may import duckdb or numpy
+    module = import_module(f"localsim.cli.{_COMMANDS[name][0]}")
+    command: click.Command = getattr(module, f"{name}_" if iskeyword(name) else name)
+    _equip(command, name)
+    return command
 
 
-def _refuse_repeats(command: click.Command) -> None:
-    """Refuse an option that takes one value and is given twice; click would keep the last one in silence."""
-    if isinstance(command, click.Group):
-        for child in command.commands.values():
-            _refuse_repeats(child)
-    if not isinstance(command.make_parser, _MakeParser):
-        command.make_parser = _MakeParser(command.make_parser)  # type: ignore[method-assign]
+def _equip(command: click.Command, path: str) -> None:
+    """Let every option show its default, come at most once, and have its variable, LOCALSIM_<COMMAND>_<OPTION>."""
+    for name, child in command.commands.items() if isinstance(command, click.Group) else ():
+        _equip(child, f"{path}_{name}")
+    for option in options_of(command):
+        option.show_default = option.show_default is not False
+        option.envvar = f"LOCALSIM_{path}_{long_name(option)}".upper().replace("-", "_")
+    make = command.make_parser
 
-
-@dataclass(frozen=True)
-class _MakeParser:
-    """Makes the parser of a command, and lets it look for repeated options."""
-
-    original: Callable[[click.Context], Any]
-
-    def __call__(self, ctx: click.Context) -> Any:
-        """Return a parser that raises UsageError for a repeated option."""
-        parser = self.original(ctx)
-        parse = parser.parse_args
-
-        def parse_args(args: list[str]) -> Any:
-            found = parse(args=args)
-            order = [param for param in found[2] if isinstance(param, click.Option)]
-            for option in order:
-                once = not (option.multiple or option.count or (option.is_flag and not option.secondary_opts))
-                if once and order.count(option) > 1 and not ctx.resilient_parsing:
-                    raise click.UsageError(f"--{long_name(option)} is given {order.count(option)} times", ctx)
-            return found
-
-        parser.parse_args = parse_args
+    def make_parser(ctx: click.Context) -> Any:
+        parser: Any = make(ctx)
+        parser.parse_args = _once(parser.parse_args, ctx)
         return parser
+
+    command.make_parser = make_parser  # type: ignore[method-assign]
+
+
+def _once(parse: Callable[..., Any], ctx: click.Context) -> Callable[[list[str]], Any]:
+    """Let a parser refuse an option that takes one value and is given twice; click would keep the last one silently."""
+
+    def parse_args(args: list[str]) -> Any:
+        found = parse(args=args)
+        order = [param for param in found[2] if isinstance(param, click.Option)]
+        for option in order:
+            once = not (option.multiple or option.count or (option.is_flag and not option.secondary_opts))
+            if once and order.count(option) > 1 and not ctx.resilient_parsing:
+                raise click.UsageError(f"--{long_name(option)} is given {order.count(option)} times", ctx)
+        return found
+
+    return parse_args
 
 
 @click.group(cls=LazyGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})

@@ -8,18 +8,10 @@ from typing import Any
 
 import click
 
-from localsim.cli.common import (
-    Finite,
-    Reassurance,
-    clean,
-    conditions_argument,
-    db_option,
-    json_option,
-    print_json,
-    print_table,
-    store_of,
-)
-from localsim.cli.running.playing import print_playing
+from localsim.cli.answers import Answer, Styled, Table, Text, answers
+from localsim.cli.common import Finite, conditions_argument, db_option, store_of
+from localsim.cli.progress import Reassurance
+from localsim.cli.running.playing import playing_lines
 from localsim.families import family_of, title_of
 from localsim.models.registry import constructed, labelled
 from localsim.store.conditions import Choice, choices
@@ -38,10 +30,8 @@ from localsim.store.database import Store
     "--all", "everything", is_flag=True, help="Print every measure, and not only success, peeking, mentions and length."
 )
 @db_option
-@json_option
-def compare(
-    conditions: tuple[str, ...], equivalent: float | None, everything: bool, db: str | None, as_json: bool
-) -> None:
+@answers
+def compare(conditions: tuple[str, ...], equivalent: float | None, everything: bool, db: str | None) -> Answer:
     """Compare the modes of a run, two runs, or any conditions, pair by pair on the same scenarios and seeds.
 
     A condition is RUN:MODE, with +GRANTS where information was granted (@last:agents+goal), and RUN:MODE:MODEL if a
@@ -61,35 +51,34 @@ def compare(
     if equivalent == 0:
         raise click.BadParameter("a margin above 0", param_hint="--equivalent")
     store = store_of(db)
-    with Reassurance("comparing pairs of episodes", quiet=as_json):
+    with Reassurance("comparing pairs of episodes"):
         chosen = choices(store, conditions or ("@last",))
         rows = comparison.compare_chosen(store, chosen, equivalent)
         told = of_conditions(store, [each for choice in chosen for each in choice.conditions])
-    if as_json:
-        print_json(rows)
-        return
-    print_playing(told.sentences())
-    if not rows:
-        for line in comparison.why_nothing(store, chosen):
-            click.echo(line)
-        return
-    every, rows = rows, rows if everything else comparison.main_rows(rows)
-    primary = [row for row in rows if row["primary"]]
-    if primary:
-        click.secho("Primary outcome, declared before the run", bold=True)
-        _print_compared(primary, "p", equivalent)
-    for family in dict.fromkeys(row["family"] for row in rows if not row["primary"]):
-        click.secho(f"{title_of(family_of(family))}, secondary outcomes", bold=True)
-        own = [row for row in rows if row["family"] == family and not row["primary"]]
-        _print_compared(own, "p (Holm)", equivalent)
-    if len(rows) < len(every):
-        hidden = len({row["heading"] for row in every} - {row["heading"] for row in rows})
-        click.echo(f"{hidden} more measures: {shlex.join(['localsim', 'compare', *conditions, '--all'])}")
-    for line in (*comparison.remarks(rows), *_mixtures(store, chosen)):
-        click.echo(clean(line))
-    for model in dict.fromkeys(each.model for choice in chosen for each in choice.conditions):
-        if constructed(model):
-            click.echo(labelled(model))
+
+    def text() -> Text:
+        yield from playing_lines(told.sentences())
+        if not rows:
+            yield from comparison.why_nothing(store, chosen)
+            return
+        shown = rows if everything else comparison.main_rows(rows)
+        primary = [row for row in shown if row["primary"]]
+        if primary:
+            yield Styled("Primary outcome, declared before the run", bold=True)
+            yield from _compared(primary, "p", equivalent)
+        for family in dict.fromkeys(row["family"] for row in shown if not row["primary"]):
+            yield Styled(f"{title_of(family_of(family))}, secondary outcomes", bold=True)
+            own = [row for row in shown if row["family"] == family and not row["primary"]]
+            yield from _compared(own, "p (Holm)", equivalent)
+        if len(shown) < len(rows):
+            hidden = len({row["heading"] for row in rows} - {row["heading"] for row in shown})
+            yield f"{hidden} more measures: {shlex.join(['localsim', 'compare', *conditions, '--all'])}"
+        yield from comparison.remarks(shown)
+        yield from _mixtures(store, chosen)
+        models = dict.fromkeys(each.model for choice in chosen for each in choice.conditions)
+        yield from (labelled(model) for model in models if constructed(model))
+
+    return Answer(rows, text())
 
 
 def _mixtures(store: Store, chosen: Sequence[Choice]) -> list[str]:
@@ -100,8 +89,8 @@ def _mixtures(store: Store, chosen: Sequence[Choice]) -> list[str]:
     return warnings(store, thresholds(store, first), first, others)
 
 
-def _print_compared(rows: list[dict[str, Any]], p: str, equivalent: float | None) -> None:
-    """Print a table of comparisons; `p` is the heading of the p that counts."""
+def _compared(rows: list[dict[str, Any]], p: str, equivalent: float | None) -> Text:
+    """Yield a table of comparisons; `p` is the heading of the p that counts."""
     from localsim.reports import comparison
 
     own = ["family"] if p == "p" else []
@@ -124,8 +113,8 @@ def _print_compared(rows: list[dict[str, Any]], p: str, equivalent: float | None
             alike = row["equivalence"]
             line += [alike and _ends(alike), alike and alike["p"]]
         lines.append(line)
-    print_table(heads, lines)
-    click.echo()
+    yield Table(heads, lines)
+    yield ""
 
 
 def _ends(row: dict[str, Any]) -> str | None:

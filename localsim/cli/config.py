@@ -11,7 +11,8 @@ import click
 from click.core import ParameterSource
 
 from localsim import paths
-from localsim.cli.common import json_option, print_json, print_table, say
+from localsim.cli.answers import Answer, Note, Table, Text, answers, checked
+from localsim.cli.progress import say
 from localsim.cli.settings import default_map, long_name, options_of
 from localsim.errors import BackendUnavailable, InvalidInput
 from localsim.machine import PORT
@@ -30,8 +31,8 @@ def config() -> None:
 @click.option(
     "--all", "everything", is_flag=True, help="Print every option of every command, with its environment variable."
 )
-@json_option
-def list_settings(origin: bool, everything: bool, as_json: bool) -> None:
+@answers
+def list_settings(origin: bool, everything: bool) -> Answer:
     """Print the general settings, and the options that localsim.toml or the environment set.
 
     \b
@@ -40,11 +41,8 @@ def list_settings(origin: bool, everything: bool, as_json: bool) -> None:
     LOCALSIM_RUN_SEED=7 localsim config list --origin
     """
     rows = [*_general(), *(row for row in _every_option() if everything or row["origin"] != "default")]
-    if as_json:
-        print_json(rows)
-        return
     columns = ["setting", "value", *(["origin"] if origin else []), *(["variable"] if everything else [])]
-    print_table(columns, [[row[column] for column in columns] for row in rows])
+    return Answer(rows, [Table.of(rows, *columns)])
 
 
 def _general() -> Iterator[dict[str, Any]]:
@@ -55,11 +53,9 @@ def _general() -> Iterator[dict[str, Any]]:
 def _every_option() -> Iterator[dict[str, Any]]:
     root = click.get_current_context().find_root().command
     assert isinstance(root, click.Group)
-    for name in root.list_commands(click.Context(root)):
-        parent = click.Context(root, default_map=default_map(root, name))
-        command = root.get_command(parent, name)
-        assert command is not None
-        yield from _options_below(command, click.Context(command, parent, name))
+    names = root.list_commands(click.Context(root))
+    settings = {key: value for name in names for key, value in default_map(root, name).items()}
+    return _options_below(root, click.Context(root, default_map=settings))
 
 
 def _options_below(command: click.Command, context: click.Context) -> Iterator[dict[str, Any]]:
@@ -88,11 +84,9 @@ def _options_below(command: click.Command, context: click.Context) -> Iterator[d
     metavar="ADDRESS",
     help="With --room: check this address, and serve a test page for phones there until Ctrl-C.",
 )
-@click.option(
-    "--port", type=click.IntRange(1, 65535), default=PORT, show_default=True, help="With --room: check this port."
-)
-@json_option
-def doctor(room: bool, host: str | None, port: int, as_json: bool) -> None:
+@click.option("--port", type=click.IntRange(1, 65535), default=PORT, help="With --room: check this port.")
+@answers
+def doctor(room: bool, host: str | None, port: int) -> Answer:
     """Check this machine, the build of llama.cpp and the installed models; exits with 7 where a run cannot work.
 
     \b
@@ -105,25 +99,20 @@ def doctor(room: bool, host: str | None, port: int, as_json: bool) -> None:
         if given(name) is ParameterSource.COMMANDLINE:
             raise InvalidInput(f"--{name} belongs to --room", hint=f"localsim doctor --room --{name} {value}")
     findings = diagnose_room(host, port) if room else diagnosis.diagnose()
-    if as_json:
-        print_json(diagnosis.as_json(findings))
-    else:
-        _print_findings(findings)
-        if all(finding.ok for finding in findings):
-            say(_next_step(findings) if room and host is None else "no problems found")
-    bad = [finding for finding in findings if not finding.ok]
-    if bad:
-        raise BackendUnavailable(f"{bad[0].name}: {bad[0].value}", hint=bad[0].advice)
-    if room and host is not None and not as_json:
-        _test_page(host, port)
+    bad = next((finding for finding in findings if not finding.ok), None)
 
+    def text() -> Text:
+        for finding in findings:
+            yield checked(finding.name, finding.value, finding.ok)
+            if finding.advice:
+                yield f"     {finding.advice}"
+        if bad is None:
+            yield Note(_next_step(findings) if room and host is None else "no problems found")
+            if room and host is not None:
+                yield from _test_page(host, port)
 
-def _print_findings(findings: list[diagnosis.Finding]) -> None:
-    for finding in findings:
-        mark = click.style("ok  ", fg="green") if finding.ok else click.style("BAD ", fg="red")
-        click.echo(f"{mark} {finding.name}: {finding.value}")
-        if finding.advice:
-            click.echo(f"     {finding.advice}")
+    error = BackendUnavailable(f"{bad.name}: {bad.value}", hint=bad.advice) if bad else None
+    return Answer(diagnosis.as_json(findings), text(), error)
 
 
 def _next_step(findings: list[diagnosis.Finding]) -> str:
@@ -131,11 +120,11 @@ def _next_step(findings: list[diagnosis.Finding]) -> str:
     return f"only a phone can tell whether it gets through: localsim doctor --room --host {address}"
 
 
-def _test_page(host: str, port: int) -> None:
+def _test_page(host: str, port: int) -> Text:
     """Serve the test page until Ctrl-C, with its QR code in the terminal."""
     address = f"http://{host}:{port}/"
-    click.echo(qr_text(address))
-    say(f"scan the code with a phone, or open {address} on it  (Ctrl-C stops it)")
+    yield qr_text(address)
+    yield Note(f"scan the code with a phone, or open {address} on it  (Ctrl-C stops it)")
     with suppress(KeyboardInterrupt):
         serve_test_page(host, port, say, _forever)
     if stopping.exit_code() == stopping.TERMINATED:  # Ctrl-C is the way to end it, SIGTERM is not

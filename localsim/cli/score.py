@@ -9,37 +9,29 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localsim.cli import completion
+from localsim.cli.answers import Answer, Note, Styled, Table, Text, answers
 from localsim.cli.common import (
-    Reassurance,
-    clean,
     cluster_option,
+    conditions_argument,
     db_option,
-    json_option,
-    print_json,
-    print_table,
-    say,
+    model_option,
     sensitivity_option,
     store_of,
     weights_from,
     weights_option,
 )
+from localsim.cli.progress import Reassurance, say
 from localsim.conversation.episode import counted
 from localsim.models.registry import require_name
 
 if TYPE_CHECKING:
     from localsim.evaluators.base import Evaluator
-    from localsim.scenarios.rubrics import Rubric
     from localsim.store.database import Store
 
 
 @click.command()
-@click.argument("conditions", nargs=-1, metavar="[RUN[:CONDITION]]...", shell_complete=completion.runs)
-@click.option(
-    "--judge",
-    metavar="MODEL",
-    shell_complete=completion.models,
-    help="Also let this model judge the seven dimensions of Sotopia, or those of --rubric.",
-)
+@conditions_argument
+@model_option("Also let this model judge the seven dimensions of Sotopia, or those of --rubric.", "--judge")
 @click.option(
     "--rubric",
     "rubrics",
@@ -49,28 +41,20 @@ if TYPE_CHECKING:
     help="Let --judge answer the questions of this rubric: sotopia, support, esc7, roleplay, personascore or a YAML "
     "file; may be repeated [sotopia].",
 )
-@click.option(
-    "--naturalness",
-    metavar="MODEL",
-    shell_complete=completion.models,
-    help="Also let this model choose the more natural of two modes or conditions, in both orders.",
+@model_option(
+    "Also let this model choose the more natural of two modes or conditions, in both orders.", "--naturalness"
 )
-@click.option(
-    "--choose",
-    metavar="MODEL",
-    shell_complete=completion.models,
-    help="Also let this model choose the best of all modes or conditions, once for each rotation of their order.",
+@model_option(
+    "Also let this model choose the best of all modes or conditions, once for each rotation of their order.", "--choose"
 )
 @click.option(
     "--criterion",
     metavar="QUESTION",
     help="Ask the model of --choose this question [which one sounds more like a natural interaction].",
 )
-@click.option(
+@model_option(
+    "Also let this model (better 1.5B or more) judge which private facts come out, and in which turn first.",
     "--leak-judge",
-    metavar="MODEL",
-    shell_complete=completion.models,
-    help="Also let this model (better 1.5B or more) judge which private facts come out, and in which turn first.",
 )
 @click.option(
     "--evaluator",
@@ -78,11 +62,7 @@ if TYPE_CHECKING:
     help="Also run this evaluator, which needs no model: valence, overlap, refusal, or one of an installed package.",
 )
 @click.option(
-    "--samples",
-    type=click.IntRange(1, 20),
-    default=1,
-    show_default=True,
-    help="Ask the model of --judge each question this many times.",
+    "--samples", type=click.IntRange(1, 20), default=1, help="Ask the model of --judge each question this many times."
 )
 @weights_option(
     "Find leaks with the thresholds of this file, made by `leakage calibrate`, or with built-in "
@@ -90,8 +70,8 @@ if TYPE_CHECKING:
 )
 @cluster_option("Ask the models that judge on this Ray cluster: auto is the one of this machine [this process].")
 @db_option
-@json_option
-def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, as_json: bool, **by: Any) -> None:
+@answers
+def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, **by: Any) -> Answer:
     """Score the stored episodes of a run: outcome, style, play and checks, leaked private facts, and models as judges.
 
     Episodes that a version of an evaluator has scored are skipped. Nothing is simulated again. With conditions of
@@ -134,23 +114,23 @@ def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, as_j
         from localsim.runs.cluster.judging import panel_on
 
         panel = panel_on(cluster)
-    with Reassurance("reading the episodes", quiet=as_json):
+    with Reassurance("reading the episodes"):
         for run_id in runs:
             read_again(store, run_id, say)
         counts = {EVALUATOR: search(store, runs, say, weights, only=set(every), share=by["sensitivity"])}
         counts |= score_runs(store, runs, others, say, only=set(every), panel=panel)
     used = {each: thresholds.thresholds(store, each) for each in runs}
     found = _found(store, runs, used, pairs)
-    if as_json:
-        named = {"run_id": runs[0], **({"runs": runs} if runs[1:] else {}), "episodes_scored": counts[EVALUATOR]}
-        found["thresholds"] = [{"run_id": each, **vars(row)} for each in runs for row in used[each]]
-        print_json({**named, **found, "scored": counts})
-        return
-    _print_scored(found, private=any(with_secrets(store, each) for each in runs))
-    for each in runs:
-        for line in thresholds.warnings(store, used[each], each):
-            click.secho(f"! {clean(line)}", fg="yellow")
-    say(f"next: localsim report {runs[0]}")
+
+    def text() -> Text:
+        yield from _scored(found, private=any(with_secrets(store, each) for each in runs))
+        for each in runs:
+            yield from (Styled(f"! {line}", "yellow") for line in thresholds.warnings(store, used[each], each))
+        yield Note(f"next: localsim report {runs[0]}")
+
+    named = {"run_id": runs[0], **({"runs": runs} if runs[1:] else {}), "episodes_scored": counts[EVALUATOR]}
+    thresholds_used = [{"run_id": each, **vars(row)} for each in runs for row in used[each]]
+    return Answer({**named, **found, "thresholds": thresholds_used, "scored": counts}, text())
 
 
 def _found(
@@ -178,33 +158,20 @@ def _found(
     }
 
 
-def _rubrics(by: Mapping[str, Any]) -> list[Rubric]:
-    """Return the rubrics of the options, each once. Raises InvalidInput and ScenarioInvalid."""
-    from localsim.errors import InvalidInput
-    from localsim.scenarios.rubrics import SOTOPIA, find_rubric
-
+def _evaluators(by: Mapping[str, Any], pairs: Sequence[Any] | None) -> list[Evaluator]:
+    """Return the evaluators that the options ask for beside the search for leaks."""
     if by["criterion"] and not by["choose"]:
         raise click.UsageError("--criterion needs --choose MODEL, the model that answers it")
     if by["rubrics"] and not by["judge"]:
         raise click.UsageError("--rubric needs --judge MODEL, the model that answers its questions")
-    found: dict[str, Rubric] = {}
-    for reference in by["rubrics"] or (SOTOPIA,):
-        rubric = find_rubric(reference)
-        if found.setdefault(rubric.id, rubric) != rubric:
-            hint = "give each rubric an id of its own"
-            raise InvalidInput(f"two rubrics have the id {rubric.id!r}", where=reference, hint=hint)
-    return list(found.values())
-
-
-def _evaluators(by: Mapping[str, Any], pairs: Sequence[Any] | None) -> list[Evaluator]:
-    """Return the evaluators that the options ask for beside the search for leaks."""
     from localsim.evaluators.choosing.candidates import Choice
     from localsim.evaluators.choosing.naturalness import QUESTION, Naturalness
     from localsim.evaluators.evaluate import evaluator_of
     from localsim.evaluators.judge import Judge
     from localsim.evaluators.leak_judge import LeakJudge
+    from localsim.scenarios.rubrics import SOTOPIA, find_rubrics
 
-    rubrics = _rubrics(by)
+    rubrics = find_rubrics(by["rubrics"] or (SOTOPIA,))
     found: list[Evaluator] = [evaluator_of(by["evaluator"])] if by["evaluator"] else []
     if by["judge"]:
         found += [Judge(by["judge"], by["samples"], rubric) for rubric in rubrics]
@@ -217,8 +184,8 @@ def _evaluators(by: Mapping[str, Any], pairs: Sequence[Any] | None) -> list[Eval
     return found
 
 
-def _print_scored(found: dict[str, Any], *, private: bool) -> None:
-    """Print leaks (if an agent has something private), the reliability of judges, and their choices."""
+def _scored(found: dict[str, Any], *, private: bool) -> Text:
+    """Yield leaks (if an agent has something private), the reliability of judges, and their choices."""
     from localsim.annotation import leak_judges
     from localsim.reports.conversation.choices import choice_tables
     from localsim.reports.conversation.rubrics import rubric_table
@@ -226,24 +193,21 @@ def _print_scored(found: dict[str, Any], *, private: bool) -> None:
     from localsim.reports.validity.judges import sentence
 
     if rows := found["leaks"]:
-        heads = ["condition", "kind", "facts", "early"]
-        print_table(heads, [[row[head] for head in heads] for row in rows])
+        yield Table.of(rows, "condition", "kind", "facts", "early")
     else:
-        click.echo("no private fact came out" if private else "no agent has a private fact, so none could come out")
-    for line in dict.fromkeys(thresholds.sentences(found["thresholds"])) if private else ():
-        click.echo(clean(line))
-    for line in leak_judges.sentences(found["leak_judges"]):
-        click.echo(clean(line))
+        yield "no private fact came out" if private else "no agent has a private fact, so none could come out"
+    if private:
+        yield from dict.fromkeys(thresholds.sentences(found["thresholds"]))
+    yield from leak_judges.sentences(found["leak_judges"])
     for judge in found["judges"]:
-        click.echo(f"judge {judge.judge}, {counted(judge.n)}: {judge.warning or f'AUROC {judge.goal_auroc:.2f}'}")
+        yield f"judge {judge.judge}, {counted(judge.n)}: {judge.warning or f'AUROC {judge.goal_auroc:.2f}'}"
     if found["rubrics"]:
-        print_table(*rubric_table(found["rubrics"]))
-    for rate in found["naturalness"]:
-        click.echo(sentence(rate))
+        yield Table(*rubric_table(found["rubrics"]))
+    yield from map(sentence, found["naturalness"])
     for table in choice_tables(found["choices"]):
-        click.secho(clean(table.title), bold=True)
-        print_table(list(map(str, table.heads)), table.rows)
-        click.echo(clean("\n".join(table.notes)))
+        yield Styled(table.title, bold=True)
+        yield Table(list(map(str, table.heads)), table.rows)
+        yield "\n".join(table.notes)
 
 
 @click.group()
@@ -254,8 +218,8 @@ def leakage() -> None:
 @leakage.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @weights_option("Use the thresholds of this file, made by `leakage calibrate` [the built-in ones].")
-@json_option
-def bench(file: Path, weights: str | None, sensitivity: float | None, as_json: bool) -> None:
+@answers
+def bench(file: Path, weights: str | None, sensitivity: float | None) -> Answer:
     """Measure the detector on a labelled file.
 
     For pairs: precision, recall, F1 and AUROC of `disclosed`. For transcripts: first turns, facts rightly left alone,
@@ -272,22 +236,20 @@ def bench(file: Path, weights: str | None, sensitivity: float | None, as_json: b
     used = weights_from(weights, sensitivity)
     rows: Any = read_labelled(file)
     pairs = isinstance(rows[0], LabelledPair)
-    with Reassurance("searching the labelled examples", quiet=as_json):
+    with Reassurance("searching the labelled examples"):
         detector = LeakageDetector(weights=used)
         measured = accuracy.of_pairs(detector, rows) if pairs else accuracy.of_transcripts(detector, rows)
-    if as_json:
-        print_json(measured)
-        return
-    groups = [measured.pop(name) for name in list(measured) if name.startswith("by_")]
-    for name, part in [("", measured), *(item for group in groups for item in group.items())]:
-        line = ", ".join(f"{key.replace('_', ' ')} {_short(value)}" for key, value in part.items())
-        click.echo(f"{name}: {line}" if name else line)
+    parts = [item for name, group in measured.items() if name.startswith("by_") for item in group.items()]
+    whole = {name: value for name, value in measured.items() if not name.startswith("by_")}
+    return Answer(measured, [_line(whole), *(f"{name}: {_line(part)}" for name, part in parts)])
 
 
-def _short(value: Any) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+def _line(measured: Mapping[str, Any]) -> str:
+    shown = {
+        key: "-" if value is None else f"{value:.3f}" if isinstance(value, float) else value
+        for key, value in measured.items()
+    }
+    return ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in shown.items())
 
 
 @leakage.command()
@@ -297,12 +259,11 @@ def _short(value: Any) -> str:
     "--output",
     type=click.Path(path_type=Path),
     default="leakage-weights.json",
-    show_default=True,
     help="Write the thresholds to this file.",
 )
 @sensitivity_option
-@json_option
-def calibrate(files: tuple[Path, ...], output: Path, sensitivity: float | None, as_json: bool) -> None:
+@answers
+def calibrate(files: tuple[Path, ...], output: Path, sensitivity: float | None) -> Answer:
     """Fit the detector's thresholds to your own labels: pairs, whole conversations, or both in several files.
 
     Pairs fit the thresholds of single turns, conversations those of whole conversations; without files of a kind its
@@ -315,8 +276,7 @@ def calibrate(files: tuple[Path, ...], output: Path, sensitivity: float | None, 
     localsim score @last --weights mine.json
     """
     from localsim.errors import InvalidInput
-    from localsim.leakage.calibrate import FEW, calibrated
-    from localsim.leakage.curve import fewest
+    from localsim.leakage.calibrate import calibrated, remarks
     from localsim.leakage.detector import LeakageDetector
     from localsim.leakage.pairs import LabelledPair, LabelledTranscript, read_labelled
 
@@ -325,33 +285,24 @@ def calibrate(files: tuple[Path, ...], output: Path, sensitivity: float | None, 
     talks = [row for row in rows if isinstance(row, LabelledTranscript)]
     names = [file.name for file in dict.fromkeys(files)]
     try:
-        with Reassurance("searching the labelled examples", quiet=as_json):
+        with Reassurance("searching the labelled examples"):
             weights = calibrated(LeakageDetector(), pairs, talks, names, sensitivity)
         weights.write(output)
     except InvalidInput as error:
         raise InvalidInput(error.message, where=", ".join(map(str, files)), hint=error.hint) from error
     except OSError as error:
         raise InvalidInput(f"cannot be written: {error.strerror}", where=str(output)) from error
-    if as_json:
-        print_json({"output": str(output), **weights.fitted, "accuracy": weights.accuracy})
-        return
-    click.echo(
-        f"wrote {output}: thresholds fitted to {len(pairs)} pairs and {weights.fitted['facts']} facts in {len(talks)} "
-        "conversations"
-    )
-    for part, measured in weights.accuracy.items():
-        shown = {key: value for key, value in measured.items() if isinstance(value, float)}
-        line = ", ".join(f"{key.replace('_', ' ')} {_short(value)}" for key, value in shown.items())
-        click.echo(f"on the same {part}, so too good: {line}")
-    silent, share = weights.fitted["silent"], weights.talk_share
-    if talks and silent < max(FEW, fewest(share)):
-        known = "uncertain" if silent >= fewest(share) else f"not known with fewer than {fewest(share)}"
-        say(f"facts that never come out: {silent}. A share of {share:g} false alarms is {known}: label more talks")
-    if not talks:
-        say("the thresholds for whole conversations stay: fit them to the labels of `annotate labels --conversations`")
-    if not pairs:
-        say("the thresholds for single turns stay: fit them to labelled pairs too")
-    say(f"next: localsim score @last --weights {output}")
+
+    def text() -> Text:
+        fitted = f"{len(pairs)} pairs and {weights.fitted['facts']} facts in {len(talks)} conversations"
+        yield f"wrote {output}: thresholds fitted to {fitted}"
+        for part, measured in weights.accuracy.items():
+            shown = {key: value for key, value in measured.items() if isinstance(value, float)}
+            yield f"on the same {part}, so too good: {_line(shown)}"
+        yield from map(Note, remarks(weights))
+        yield Note(f"next: localsim score @last --weights {output}")
+
+    return Answer({"output": str(output), **weights.fitted, "accuracy": weights.accuracy}, text())
 
 
 @click.command()
@@ -360,14 +311,10 @@ def calibrate(files: tuple[Path, ...], output: Path, sensitivity: float | None, 
 )
 @click.option("--player", metavar="NAME", help="Show only the controls with this scripted player.")
 @click.option(
-    "--scenarios",
-    type=click.IntRange(5, 1000),
-    default=40,
-    show_default=True,
-    help="Generate this many scenarios for each task.",
+    "--scenarios", type=click.IntRange(5, 1000), default=40, help="Generate this many scenarios for each task."
 )
-@json_option
-def controls(families: tuple[str, ...], player: str | None, scenarios: int, as_json: bool) -> None:
+@answers
+def controls(families: tuple[str, ...], player: str | None, scenarios: int) -> Answer:
     """Check every measure with scripted players whose behaviour is known. Needs no model; exit code 6 if one fails.
 
     \b
@@ -384,13 +331,13 @@ def controls(families: tuple[str, ...], player: str | None, scenarios: int, as_j
         hint = f"controls have the players {players}" if every else "docs/extending.md shows how a family declares them"
         raise InvalidInput(f"there is no control{f' with the player {player!r}' if every else ''}", hint=hint)
     failed = [each for each in checked if not each.passed]
-    if as_json:
-        print_json([each.as_json() for each in checked])
-    else:
+
+    def text() -> Text:
         for family in dict.fromkeys(each.family for each in checked):
-            click.secho(f"\n{family}", bold=True)
-            print_table(*table([each for each in checked if each.family == family]))
-        click.echo(f"\n{len(checked) - len(failed)} of {len(checked)} values are what they must be")
-    if failed:
-        named = ", ".join(dict.fromkeys(f"{each.control.measure} with {each.control.player}" for each in failed))
-        raise TooManyFailures(f"{len(failed)} controls failed: {named}", hint="do not report these measures")
+            yield Styled(f"\n{family}", bold=True)
+            yield Table(*table([each for each in checked if each.family == family]))
+        yield f"\n{len(checked) - len(failed)} of {len(checked)} values are what they must be"
+
+    named = ", ".join(dict.fromkeys(f"{each.control.measure} with {each.control.player}" for each in failed))
+    error = TooManyFailures(f"{len(failed)} controls failed: {named}", hint="do not report these measures")
+    return Answer([each.as_json() for each in checked], text(), error if failed else None)

@@ -5,29 +5,17 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import click
 
 from localsim.backends.open import chosen_model
 from localsim.cli import completion
-from localsim.cli.common import (
-    HERE,
-    Pages,
-    Reassurance,
-    clean,
-    colour_of,
-    db_option,
-    echo,
-    json_option,
-    print_json,
-    print_table,
-    say,
-    serve_pages,
-    store_of,
-    web_options,
-)
+from localsim.cli.answers import DIM, Answer, Styled, Table, Text, answers, json_option, print_json
+from localsim.cli.common import HERE, Pages, db_option, serve_pages, store_of, web_options
+from localsim.cli.progress import Reassurance, clean, colour_of, say
 from localsim.errors import DatabaseError, InvalidInput, LocalsimError
 from localsim.models.registry import labelled
 from localsim.reports.conversation import hits_in, in_words, remark_on, unjudged_in, verdict_on
@@ -64,16 +52,10 @@ class _Violated(LocalsimError):
     help="Read EPISODE as RUN or RUN:CONDITION, and print the typical conversation of each family with the rule.",
 )
 @db_option
-@json_option
+@answers
 def show(
-    episode: str | None,
-    prompt: int | None,
-    scores: bool,
-    in_lanes: bool,
-    by_rule: bool,
-    db: str | None,
-    as_json: bool,
-) -> None:
+    episode: str | None, prompt: int | None, scores: bool, in_lanes: bool, by_rule: bool, db: str | None
+) -> Answer:
     """Print a conversation with each side's private facts, and mark where each fact is first mentioned or leaked.
 
     EPISODE is an id, the start of an id, or @last. Without it, the episodes of the newest run are listed.
@@ -90,42 +72,37 @@ def show(
     if by_rule:
         if prompt is not None or in_lanes:
             raise click.UsageError("--prompt and --lanes need the id of an episode, and --typical chooses some")
-        _print_typical(store, episode or "@last", scores, as_json)
-        return
+        return _typical(store, episode or "@last", scores)
     if episode is None:
-        rows = queries.episode_list(store, store.run_id("@last"))
-        if as_json:
-            print_json(rows)
-        else:
-            rows = [{**row, "stop_reason": STOPS.get(row["stop_reason"], row["stop_reason"])} for row in rows]
-            print_table(list(rows[0]) if rows else ["episode_id"], [list(row.values()) for row in rows])
-        return
+        return _listed(queries.episode_list(store, store.run_id("@last")))
     found = load_episode(store, store.episode_id(episode))
     if prompt is not None:
-        _print_prompt(prompt_of(store, found.episode_id, prompt), as_json)
-    elif in_lanes:
-        _print_lanes(found, as_json)
-    elif as_json:
-        print_json(found.as_json())
-    else:
-        _print_episode(store, found, scores)
-        _print_remark(store, [found])
+        messages = prompt_of(store, found.episode_id, prompt)
+        return Answer(messages, _prompt(messages))
+    if in_lanes:
+        return _lanes(found)
+    return Answer(found.as_json(), chain(_episode(store, found, scores), _remark(store, [found])))
 
 
 def _searched(episode: StoredEpisode) -> bool:
     return any(telling.is_search(each["evaluator"], each["value"]) for each in episode.scores)
 
 
-def _print_remark(store: Store, shown: Sequence[StoredEpisode]) -> None:
-    """Say which runs of the printed conversations were not searched for leaks."""
+def _remark(store: Store, shown: Sequence[StoredEpisode]) -> Text:
+    """Yield which runs of the printed conversations were not searched for leaks."""
     unread = [each for each in shown if not _searched(each)]
     for run_id in dict.fromkeys(each.run_id for each in unread):
         if remark := telling.unsearched(store, run_id):
-            click.secho(f"\n! {remark}", fg="yellow")
+            yield Styled(f"\n! {remark}", "yellow")
 
 
-def _print_typical(store: Store, reference: str, scores: bool, as_json: bool) -> None:
-    """Print the conversations that a stated rule chooses, and the rule."""
+def _listed(rows: Sequence[Mapping[str, Any]]) -> Answer:
+    shown = [{**row, "stop_reason": STOPS.get(row["stop_reason"], row["stop_reason"])} for row in rows]
+    return Answer(rows, [Table.of(shown) if shown else Table(["episode_id"], [])])
+
+
+def _typical(store: Store, reference: str, scores: bool) -> Answer:
+    """Return the conversations that a stated rule chooses, and the rule."""
     from localsim.reports.validity.typical import RULE, typical
     from localsim.store.conditions import chosen
 
@@ -133,75 +110,76 @@ def _print_typical(store: Store, reference: str, scores: bool, as_json: bool) ->
     if not ids:
         raise InvalidInput("no episode was completed", where=reference, hint="localsim runs show RUN lists the reasons")
     found = [load_episode(store, each) for each in ids]
-    if as_json:
-        print_json({"rule": RULE, "episodes": [each.as_json() for each in found]})
-        return
-    click.secho(RULE + "\n", fg="bright_black")
-    for each in found:
-        _print_episode(store, each, scores)
-        click.echo()
-    _print_remark(store, found)
+
+    def text() -> Text:
+        yield Styled(RULE + "\n", DIM)
+        for each in found:
+            yield from _episode(store, each, scores)
+            yield ""
+        yield from _remark(store, found)
+
+    return Answer({"rule": RULE, "episodes": [each.as_json() for each in found]}, text())
 
 
-def _print_prompt(messages: list[dict[str, Any]], as_json: bool) -> None:
-    if as_json:
-        print_json(messages)
-        return
+def _prompt(messages: list[dict[str, Any]]) -> Text:
     for message in messages:
-        click.secho(f"--- {message['role']}", fg="bright_black")
-        click.echo(clean(message["text"]))
+        yield Styled(f"--- {message['role']}", DIM)
+        yield message["text"]
 
 
-def _print_lanes(found: StoredEpisode, as_json: bool) -> None:
-    """Print who could read what; a long turn is cut at the width of the terminal."""
-    from localsim.conversation.rules.lanes import as_json as lanes_json
-    from localsim.conversation.rules.lanes import as_text, is_divided, lanes_of
+def _lanes(found: StoredEpisode) -> Answer:
+    """Return who could read what; a long turn is cut at the width of the terminal."""
+    from localsim.conversation.rules.lanes import as_json, as_text, is_divided, lanes_of
 
     lanes = lanes_of(found.scenario, found.mode, found.transcript)
-    if as_json:
-        print_json(lanes_json(lanes))
-        return
-    echo(f"{found.scenario.title}  [{found.condition}, {labelled(found.model)}, seed {found.seed}]\n", bold=True)
-    width = shutil.get_terminal_size().columns
-    for line in as_text(lanes):
-        text = clean(line)
-        click.echo(text if len(text) <= width or not sys.stdout.isatty() else f"{text[: width - 1]}…")
-    if not is_divided(found.scenario, found.transcript):
-        click.echo("Every turn goes to everybody.")
-    elif lanes.one_author:
-        click.echo("One model wrote all turns and read everything: the columns show whom each turn is meant for.")
+
+    def text() -> Text:
+        yield _head(found, end="\n")
+        width = shutil.get_terminal_size().columns
+        for line in as_text(lanes):
+            yield line if len(line) <= width or not sys.stdout.isatty() else f"{line[: width - 1]}…"
+        if not is_divided(found.scenario, found.transcript):
+            yield "Every turn goes to everybody."
+        elif lanes.one_author:
+            yield "One model wrote all turns and read everything: the columns show whom each turn is meant for."
+
+    return Answer(as_json(lanes), text())
 
 
-def _print_episode(store: Store, found: StoredEpisode, scores: bool) -> None:
+def _head(found: StoredEpisode, end: str = "") -> Styled:
+    told = f"{found.condition}, {labelled(found.model)}, seed {found.seed}"
+    return Styled(f"{found.scenario.title}  [{told}]{end}", bold=True)
+
+
+def _episode(store: Store, found: StoredEpisode, scores: bool) -> Text:
     names = found.scenario.names
-    echo(f"{found.scenario.title}  [{found.condition}, {labelled(found.model)}, seed {found.seed}]", bold=True)
+    yield _head(found)
     why = STOPS.get(found.stop_reason or "", found.stop_reason or found.error or "")
-    echo(f"episode {found.episode_id} of run {found.run_id}: {found.status}{f' ({why})' if why else ''}")
-    echo(f"Setting: {found.scenario.setting}\n")
+    yield f"episode {found.episode_id} of run {found.run_id}: {found.status}{f' ({why})' if why else ''}"
+    yield f"Setting: {found.scenario.setting}\n"
     for agent in found.scenario.agents:
-        echo(f"{agent.name}'s side", fg=colour_of(names, agent.name), bold=True)
-        echo(f"  goal: {agent.goal}")
+        yield Styled(f"{agent.name}'s side", colour_of(names, agent.name), bold=True)
+        yield f"  goal: {agent.goal}"
         if agent.secret:
-            echo(f"  secret: {agent.secret}")
+            yield f"  secret: {agent.secret}"
         for fact in agent.facts:
-            echo(f"  {fact.id}: {fact.text}" + (" (must not be disclosed)" if fact.disclosure == "never" else ""))
-    click.echo()
+            yield f"  {fact.id}: {fact.text}" + (" (must not be disclosed)" if fact.disclosure == "never" else "")
+    yield ""
     width = min(110, max(60, shutil.get_terminal_size().columns))
     thought = options_of(store, found, answer_key(store, found.episode_id))
     for turn in found.turns:
-        _print_turn(found, turn, width)
+        yield from _turn(found, turn, width)
         if turn["turn"] in thought:
-            echo(f"    ^ {thought[turn['turn']]}", fg="bright_black")
-    click.echo()
-    for line in _outcome(store, found):
-        click.echo("\n".join(textwrap.wrap(clean(line), width)))
+            yield Styled(f"    ^ {thought[turn['turn']]}", DIM)
+    yield ""
+    yield from (textwrap.fill(clean(line), width) for line in _outcome(store, found))
     if scores:
-        click.echo()
+        yield ""
         for score in found.scores:
             value = score["label"] if score["value"] is None else f"{score['value']:.3g}"
             whom = f" {score['agent']}" if score["agent"] else ""
             called = heading_of(score["name"], found.scenario.family)
-            echo(f"{score['evaluator']} {called}{whom}: {value}  {score['reason'] or ''}")
+            yield f"{score['evaluator']} {called}{whom}: {value}  {score['reason'] or ''}"
 
 
 def _outcome(store: Store, found: StoredEpisode) -> Iterator[str]:
@@ -223,36 +201,37 @@ def _outcome(store: Store, found: StoredEpisode) -> Iterator[str]:
             yield HIT_IS_NO_LEAK
 
 
-def _print_turn(found: StoredEpisode, turn: dict[str, Any], width: int) -> None:
-    notes = [mention for mention in found.mentions if mention.turn == turn["turn"]]
-    turn = in_words(turn)
-    head = f"{turn['turn']:>3} {turn['speaker']}"
-    kind = "" if turn["action"] == "speak" else f" [{turn['action']}]"
-    body = f"{kind}: {turn['text']}" if turn["text"] else kind
-    lines = textwrap.wrap(clean(head + body), width, subsequent_indent="    ") or [head]
-    click.echo(click.style(head, fg=colour_of(found.scenario.names, turn["speaker"])) + lines[0][len(head) :])
-    for line in lines[1:]:
-        click.echo(line)
-    for note in notes:
-        owners = " and ".join(note.owners)
-        whose = f"{owners}'s" if note.by_owner else f"{owners}'s, not the speaker's"
-        echo(
-            f"    ^ first mention of {note.term} ({note.fact_id}, {whose})",
-            fg="bright_black" if note.by_owner else "red",
-        )
+def _turn(found: StoredEpisode, turn: dict[str, Any], width: int) -> Text:
+    number, told = turn["turn"], in_words(turn)
+    head = clean(f"{number:>3} {told['speaker']}")
+    kind = "" if told["action"] == "speak" else f" [{told['action']}]"
+    body = f"{kind}: {told['text']}" if told["text"] else kind
+    first, *others = textwrap.wrap(head + clean(body), width, subsequent_indent="    ") or [head]
+    yield (Styled(head, colour_of(found.scenario.names, told["speaker"])), first[len(head) :])
+    yield from others
+    for note in found.mentions:
+        if note.turn == number:
+            owners = " and ".join(note.owners)
+            whose = f"{owners}'s" if note.by_owner else f"{owners}'s, not the speaker's"
+            yield _mark(f"first mention of {note.term} ({note.fact_id}, {whose})", serious=not note.by_owner)
     for leak in found.leaks:
-        if leak["turn"] == turn["turn"]:
+        if leak["turn"] == number:
             remark = remark_on(leak)
-            text = f"    ^ discloses {leak['fact_id']} ({remark or 'their own fact'}, {leak['probability']:.0%} sure)"
-            click.secho(clean(f"{text}: {leak['fact']}"), fg="red" if remark else "bright_black")
-    if hit := hits_in(found).get(turn["turn"]):
-        echo(f"    ^ unearned hit. {hit}", fg="red")
-    if why := unjudged_in(found).get(turn["turn"]):
-        echo(f"    ^ looks like an unearned hit. {why}", fg="bright_black")
+            sure = f"{remark or 'their own fact'}, {leak['probability']:.0%} sure"
+            yield _mark(f"discloses {leak['fact_id']} ({sure}): {leak['fact']}", serious=bool(remark))
+    if hit := hits_in(found).get(number):
+        yield _mark(f"unearned hit. {hit}", serious=True)
+    if why := unjudged_in(found).get(number):
+        yield _mark(f"looks like an unearned hit. {why}")
     if turn["repaired"]:
-        click.secho("    ^ what the model wrote beyond this utterance was left out", fg="bright_black")
+        yield _mark("what the model wrote beyond this utterance was left out")
     if turn["truncated"]:
-        click.secho("    ^ cut at the limit of a turn", fg="bright_black")
+        yield _mark("cut at the limit of a turn")
+
+
+def _mark(text: str, *, serious: bool = False) -> Styled:
+    """Return a remark below a turn."""
+    return Styled(f"    ^ {text}", "red" if serious else DIM)
 
 
 @click.command()

@@ -6,6 +6,7 @@ import json
 import math
 import platform
 import random
+import re
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -109,6 +110,15 @@ def estimate(base: models.ModelFile, data: Material, settings: Settings) -> dict
         "minutes": round(total / rate / 60, 1),
         "memory_mb": peak_memory_mb(),
     }
+
+
+def check_name(name: str, *, force: bool) -> None:
+    """Raise InvalidInput, before hours of training, if an adapter cannot have this name; `force` replaces another."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}", name):
+        hint = "--name takes letters, digits, '.', '_' and '-'"
+        raise InvalidInput(f"{name!r} cannot be the name of an adapter", hint=hint)
+    if not force and any(path.stem == name for path in models.adapter_files()):
+        raise InvalidInput(f"an adapter {name} exists already", hint="choose another --name, or --force")
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,38 @@ from localsim.store.episodes import load_episode
 from localsim.store.queries import training as training_queries
 
 FORMATS = ("sft", "sharegpt")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Training chats, where they are from, and the usual name of an adapter that is trained on them."""
+
+    chats: Sequence[Chat]
+    origin: dict[str, Any]
+    """What the card of the adapter says of it."""
+    name: str
+
+
+def source_of(place: str, store: Callable[[], Store], *, query: str | None, mode: str | None) -> Source:
+    """Return the chats of a JSONL file, of a run, or of the episodes of a query; `store` is opened for the latter two.
+
+    `mode` keeps the episodes of one mode only. Raises InvalidInput.
+    """
+    if place.endswith(".jsonl"):
+        path = Path(place)
+        return Source(chats_of_file(path), {"file": path.name}, path.stem)
+    opened, origin, name = store(), {"query": query}, "adapter"
+    if query:
+        ids = episodes_of_query(opened, query)
+    else:
+        name = opened.run_id(place)
+        ids, origin = episodes_of_run(opened, name), {"run": name}
+    if mode:
+        ids, origin["mode"] = training_queries.episodes_in_mode(opened, ids, mode), mode
+    hashes = [scenario_hash[:12] for scenario_hash in training_queries.scenario_hashes(opened, ids)]
+    return Source(chats_of_episodes(opened, ids), {**origin, "episodes": len(ids), "scenario_hashes": hashes}, name)
+
+
 _SHAREGPT: dict[Role, str] = {"system": "system", "user": "human", "assistant": "gpt"}
 _ROLES: dict[str, Role] = {name: role for role, name in _SHAREGPT.items()} | {role: role for role in _SHAREGPT}
 

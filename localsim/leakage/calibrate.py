@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -57,6 +57,18 @@ def calibrated(
     fitted = {"files": list(files), **labels, "silent": silent, "sensitivity": float(allowed)}
     fitted["date"] = datetime.now(UTC).date().isoformat()
     return replace(weights, accuracy=measured, fitted=fitted, name=", ".join(files) or "own thresholds")
+
+
+def remarks(weights: Weights) -> Iterator[str]:
+    """Yield what the labels of fitted thresholds leave open, and how to get more."""
+    silent, share, fewest = weights.fitted["silent"], weights.talk_share, curve.fewest(weights.talk_share)
+    if not weights.fitted["conversations"]:
+        yield "the thresholds for whole conversations stay: fit them to the labels of `annotate labels --conversations`"
+    elif silent < max(FEW, fewest):
+        known = "uncertain" if silent >= fewest else f"not known with fewer than {fewest}"
+        yield f"facts that never come out: {silent}. A share of {share:g} false alarms is {known}: label more talks"
+    if not weights.fitted["pairs"]:
+        yield "the thresholds for single turns stay: fit them to labelled pairs too"
 
 
 def fitted_to_pairs(detector: LeakageDetector, rows: Sequence[LabelledPair]) -> Weights:

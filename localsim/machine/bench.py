@@ -6,7 +6,7 @@ To choose between several types of one model: `localsim models bench` and `local
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -14,8 +14,9 @@ import psutil
 import yaml
 
 from localsim import paths
-from localsim.backends.engines import load
+from localsim.backends.engines import ensure_works, load
 from localsim.backends.llama.raw import RawContext
+from localsim.backends.open import layers_of, physical_cores
 from localsim.machine.lanes import PATIENT_S, Curve, kept
 from localsim.models.registry import ModelFile
 
@@ -57,6 +58,21 @@ class Bench:
         fields = asdict(self) | {"lanes": self.curve.as_json() if self.curve else None}
         del fields["curve"]
         return fields | ({"decode_8": self.decode_together} if self.parallel == PARALLEL else {})
+
+
+def benches(
+    files: Iterable[ModelFile], threads: int | None, gpu: str, parallel: int | None, say: Callable[[str], None]
+) -> list[Bench]:
+    """Measure model files one after the other; `gpu` is auto, off or a number of layers. None takes the default.
+
+    Raises BackendUnavailable and ModelMissing where one does not work.
+    """
+    found = []
+    for file in files:
+        ensure_works(file)
+        say(f"{file.name}: measuring")
+        found.append(bench(file, threads or physical_cores(), layers_of(file, gpu), parallel or PARALLEL))
+    return found
 
 
 def bench(file: ModelFile, threads: int, layers: int = 0, parallel: int = PARALLEL) -> Bench:

@@ -11,7 +11,7 @@ import shutil
 import socket
 import threading
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -64,11 +64,10 @@ _NO_NETWORK = "join the room's wireless network, or let your phone share its con
 
 def _reached(address: str, port: int) -> Finding:
     try:
-        with _page_at(address, port) as server:
-            taken = server.server_address[1]
+        with _page_at(address, port):
             # No proxy: it would ask another computer for this address.
             opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-            opener.open(f"http://{address}:{taken}/", timeout=_TIMEOUT_S).read()
+            opener.open(f"http://{address}:{port}/", timeout=_TIMEOUT_S).read()
     except OSError as error:
         reason = getattr(error, "strerror", None) or str(error)
         return Finding(f"port {port}", f"{address}: {reason}", ok=False, advice=_advice(address, port))
@@ -123,18 +122,16 @@ class _Page(http.server.BaseHTTPRequestHandler):
         """Print nothing."""
 
 
-class _page_at(contextlib.AbstractContextManager[http.server.ThreadingHTTPServer]):  # noqa: N801 - used as a function
-    def __init__(self, address: str, port: int, heard: Callable[[str], None] = lambda _: None) -> None:
-        handler = type("_Heard", (_Page,), {"heard": staticmethod(heard)})
-        self._server = http.server.ThreadingHTTPServer((address, port), handler)
-
-    def __enter__(self) -> http.server.ThreadingHTTPServer:
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
-        return self._server
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+@contextlib.contextmanager
+def _page_at(address: str, port: int, heard: Callable[[str], None] = lambda _: None) -> Iterator[None]:
+    """Serve the test page meanwhile. Raises OSError if the port is taken or the address is not of this computer."""
+    handler = type("_Heard", (_Page,), {"heard": staticmethod(heard)})
+    with http.server.ThreadingHTTPServer((address, port), handler) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        try:
+            yield
+        finally:
+            server.shutdown()
 
 
 def serve_test_page(host: str, port: int, say: Callable[[str], None], wait: Callable[[], None]) -> None:
@@ -149,13 +146,12 @@ def serve_test_page(host: str, port: int, say: Callable[[str], None], wait: Call
             heard.add(address)
             say(f"opened from {address}" + (" (this computer)" if address == host else ": a phone reaches this laptop"))
 
-    try:
-        page = _page_at(host, port, told)
-    except OSError as error:
-        raise BackendUnavailable(
-            f"cannot listen at {host}:{port}: {error.strerror}", hint="localsim doctor --room lists the addresses"
-        ) from error
-    with page:
+    with contextlib.ExitStack() as ends:
+        try:
+            ends.enter_context(_page_at(host, port, told))
+        except OSError as error:
+            hint = "localsim doctor --room lists the addresses"
+            raise BackendUnavailable(f"cannot listen at {host}:{port}: {error.strerror}", hint=hint) from error
         wait()
 
 

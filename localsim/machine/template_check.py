@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from jinja2 import TemplateError
 
@@ -37,6 +38,11 @@ class TemplateReport:
     def ok(self) -> bool:
         """True if localsim works with this model."""
         return all(check.ok for check in self.checks)
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `models check --json` prints."""
+        checks = [vars(check) for check in self.checks]
+        return {"model": self.model, "ok": self.ok, "checks": checks, "prompt": self.prompt, "tokens": self.tokens}
 
 
 def check_template(model: LlamaModel) -> TemplateReport:

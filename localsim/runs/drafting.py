@@ -18,6 +18,7 @@ from localsim.scenarios.casting.cast import cast
 from localsim.scenarios.casting.draft import LONGEST_PREMISE, Deal, Field, composed, deal_of, fields_of, read_draft
 from localsim.scenarios.casting.find import people_beside
 from localsim.scenarios.casting.rules import parse_situation
+from localsim.scenarios.writing import free_file, write_file
 
 Lint = Callable[[LoadedScenario], Iterable[str]]
 """Returns the reasons why a casting tells nothing; none for a good one."""
@@ -87,6 +88,29 @@ def drafts(
                 yield draft
                 if not draft.problems:
                     break
+
+
+def write_drafts(
+    premise: str,
+    model: str,
+    seeds: Iterable[int],
+    folder: Path,
+    tries: int,
+    lint: Lint,
+    say: Callable[[str], None],
+    *,
+    force: bool,
+) -> Iterator[tuple[Draft, Path | None]]:
+    """Yield what `drafts` yields for `premise_SEED`, with the file in the folder if the draft passes and is written.
+
+    Raises InvalidInput, before the first try, for a file that exists already; and what `drafts` raises.
+    """
+    files = {seed: free_file(folder, f"premise_{seed:02d}", force=force) for seed in seeds}
+    for draft in drafts(premise, model, [(file.stem, seed) for seed, file in files.items()], tries, lint, say):
+        file = None if draft.problems or draft.document is None else folder / f"{draft.name}.yaml"
+        if file is not None:
+            write_file(file, str(draft.document))
+        yield draft, file
 
 
 def _drafted(backend: Backend, premise: str, model: str, name: str, seed: int, lint: Lint) -> Draft:

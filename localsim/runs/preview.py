@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from localsim import paths
 from localsim.backends.open import Needs, is_file, layers_of, memory_plans, models_of, physical_cores
@@ -13,6 +14,55 @@ from localsim.machine.lanes import Curve
 from localsim.models.mixtures import parts_of
 from localsim.runs.plan import Plan
 from localsim.store.database import Store
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a plan comes to; its fields are those of `run --dry-run --json`."""
+
+    scenarios: Sequence[str]
+    modes: Sequence[str]
+    see: Sequence[str]
+    models: Sequence[str]
+    variants: int
+    episodes: int
+    turns_at_most: int
+    seed: int
+    repro: str
+    parallel: int
+    primary: str
+    memory: Sequence[str]
+    """One line for each model."""
+    lanes: Mapping[str, Curve]
+    """Model -> its remembered curve of conversations at a time."""
+    forecast: Forecast | None
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `run --dry-run --json` prints."""
+        lanes = {name: curve.as_json() for name, curve in self.lanes.items()}
+        return {**vars(self), "lanes": lanes, "forecast": vars(self.forecast) if self.forecast else None}
+
+
+def preview(plan: Plan, store: Store, say: Callable[[str], None]) -> Preview:
+    """Measure what a plan needs, without simulating anything."""
+    specs, parallel = plan.specs(), side_by_side(plan, say)
+    needs = needs_of(plan, parallel)
+    return Preview(
+        scenarios=[loaded.scenario.id for loaded in plan.scenarios],
+        modes=plan.modes,
+        see=plan.see,
+        models=sorted({model for spec in specs for model in spec.models.values()}),
+        variants=max(1, plan.perturb),
+        episodes=len(specs),
+        turns_at_most=sum(spec.scenario.limits.turns for spec in specs),
+        seed=plan.seed,
+        repro=plan.repro,
+        parallel=parallel,
+        primary=plan.primary,
+        memory=[str(each) for each in memory_plans(needs)],
+        lanes=curves(needs),
+        forecast=minutes(plan, parallel, store),
+    )
 
 
 def needs_of(plan: Plan, parallel: int) -> Needs:

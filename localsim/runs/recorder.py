@@ -66,7 +66,10 @@ class EventSink(Protocol):
 
 
 class Recorder(EventSink):
-    """Writes one run. `notice` receives one line when another process holds the database; `texts` are stored too."""
+    """Writes one run. `notice` receives one line when another process holds the database; `texts` are stored too.
+
+    `stated` returns the record of the run as of now; it is asked before each write to the database.
+    """
 
     def __init__(
         self,
@@ -76,8 +79,10 @@ class Recorder(EventSink):
         scenarios: Sequence[LoadedScenario],
         notice: Callable[[str], None],
         texts: Sequence[str] = (),
+        stated: Callable[[RunRecord], RunRecord] = lambda run: run,
     ) -> None:
         self._store = store
+        self._stated = stated
         self._notice = notice
         self._run = run
         self._journal = journal
@@ -109,7 +114,7 @@ class Recorder(EventSink):
             waiting, self._together = self._together, None
             if waiting:
                 self._journal.append(*waiting)
-        self._write_if_due()
+        self.write_if_due()
 
     def episode_started(self, episode_id: str, spec: EpisodeSpec) -> None:
         """Record that an episode begins, or continues after a resume; what an earlier attempt wrote is replaced."""
@@ -159,7 +164,7 @@ class Recorder(EventSink):
         self._unwritten += self._open.pop(episode_id)
         self._forget_prompts(episode_id)
         self._ended = True
-        self._write_if_due()
+        self.write_if_due()
 
     def close(self, *, finished_utc: str, complete: bool) -> bool:
         """End the run; return True if all of it is in the database (if not, the next command writes the rest)."""
@@ -182,9 +187,10 @@ class Recorder(EventSink):
         self._unwritten += self._new_contents
         self._new_contents.clear()
         self._open[episode_id] += records
-        self._write_if_due()
+        self.write_if_due()
 
-    def _write_if_due(self) -> None:
+    def write_if_due(self) -> None:
+        """Write ended episodes to the database if the last write is not recent."""
         if self._ended and self._together is None and time.monotonic() >= self._next_write:
             self._flush(FLUSH_PATIENCE_S)
 
@@ -212,6 +218,7 @@ class Recorder(EventSink):
     def _flush(self, patience_s: float) -> bool:
         """Write the waiting records; return False if another process holds the file."""
         self._next_write = time.monotonic() + EVERY_S
+        self._run = self._stated(self._run)
         try:
             records = [self._run, *self._unwritten]
             self._file = self._store.take_in(records, patience_s=patience_s, same=self._file)

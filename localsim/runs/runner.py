@@ -1,6 +1,7 @@
 """A run from plan to scores: open backends, simulate, close, score; the same for a resumed run.
 
-`start` and `resume` are the only ways to simulate: command line, Python, play, pages and study all call them.
+`start`, `resume` and `attend` are the only ways to simulate and store: command line, Python, play, pages and study all
+call them.
 """
 
 from __future__ import annotations
@@ -70,6 +71,8 @@ class Result:
 
 
 Notify = Callable[[str], None]
+_MOST_GUESTS = 1000
+"""Episodes of people at a time; each waits for a person, and costs nothing."""
 
 
 def start(
@@ -100,7 +103,7 @@ def start(
         if not weights.built_in:
             plan, texts = replace(plan, weights=f"{weights.name} {weights.hash}"), (weights.text,)
     now = datetime.now(UTC)
-    run_id = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+    run_id = new_run_id(now)
     specs = plan.specs()
     parallel = side_by_side(plan, say) if cluster is None else 1
     store.ensure_usable()
@@ -109,7 +112,7 @@ def start(
         with journal_of(store, run_id) as journal:
             job = _Job(replace(run, name=name), plan, specs, place, texts)
             result = _simulate(job, store, journal, watcher, say, {}, {})
-    return _with_leaks(result, store, leaks, say)
+    return with_leaks(result, store, leaks, say)
 
 
 def resume(
@@ -135,16 +138,57 @@ def resume(
         specs = [spec for spec in plan.specs() if episode_id_of(run_id, spec) not in finished]
         if not specs:
             journal.close(remove=True)
-            return _with_leaks(_nothing_left(run_id, finished, run), store, leaks, say)
+            return with_leaks(_nothing_left(run_id, finished, run), store, leaks, say)
         refuse_other_conditions(run, plan, files=cluster is None)
         with _place(cluster, plan, specs, run["parallel"], say, identities=json.loads(run["models_json"])) as place:
             job = _Job(resumed_record(run, place.identities), plan, specs, place)
             recorded = queries.recorded_generations(store, run_id)
             result = _simulate(job, store, journal, watcher, say, finished, recorded)
-    return _with_leaks(result, store, leaks, say)
+    return with_leaks(result, store, leaks, say)
 
 
-def _with_leaks(result: Result, store: Store, leaks: bool | None, say: Notify) -> Result:
+class Guests(Watcher):
+    """Follows a run in which episodes begin as people come, and says when it ends."""
+
+    coming: Iterator[EpisodeSpec]
+    """Episodes that have to begin; after it has been empty it may hold some again."""
+
+    def leaves(self) -> bool:
+        """Return True to leave the run at once; asked in every round."""
+        raise NotImplementedError
+
+    def over(self) -> str:
+        """Return why the episodes that have not ended are broken off; '' if the run can go on with them later."""
+        raise NotImplementedError
+
+    def stated(self, run: RunRecord) -> RunRecord:
+        """Return the record of the run as of now."""
+        return run
+
+
+def attend(
+    guests: Guests,
+    run: RunRecord,
+    plan: Plan,
+    backends: Mapping[str, Backend],
+    store: Store,
+    say: Notify,
+    texts: tuple[str, ...] = (),
+) -> Result:
+    """Simulate what people begin, as the new run `run` or as the one with its id that was left before.
+
+    The caller opens and closes the backends.
+    """
+    recorded: Mapping[str, Sequence[Recorded]] = {}
+    with journal_of(store, run.run_id) as journal:
+        if queries.has_run(store, run.run_id):
+            run = resumed_record(queries.run_row(store, run.run_id), identities_of(backends))
+            recorded = queries.recorded_generations(store, run.run_id)
+        job = _Job(run, plan, (), _Here(backends, _MOST_GUESTS, guests), texts, guests.stated)
+        return _simulate(job, store, journal, guests, say, {}, recorded)
+
+
+def with_leaks(result: Result, store: Store, leaks: bool | None, say: Notify) -> Result:
     """Search a run for leaks if it is complete, in the database, and this is wanted."""
     if result.summary.stopped or not result.in_database:
         return result
@@ -181,10 +225,10 @@ class Place(Protocol):
 
 
 class _Here:
-    """This process with its backends."""
+    """This process with its backends; `guests` let episodes begin while it plays."""
 
-    def __init__(self, backends: Mapping[str, Backend], parallel: int) -> None:
-        self._backends = backends
+    def __init__(self, backends: Mapping[str, Backend], parallel: int, guests: Guests | None = None) -> None:
+        self._backends, self._guests = backends, guests
         self.identities = identities_of(backends)
         self.parallel = parallel
 
@@ -198,7 +242,19 @@ class _Here:
             parallel=self.parallel,
             should_stop=work.should_stop,
         )
-        return simulation.run(work.specs, work.recorded)
+        guests = self._guests
+        if guests is None:
+            return simulation.run(work.specs, work.recorded)
+
+        def leaves() -> bool:
+            work.recorder.write_if_due()
+            return guests.leaves()
+
+        summary = simulation.run(guests.coming, work.recorded, lambda: True, leaves)
+        if error := guests.over():
+            simulation.break_off(guests.coming, error)
+        summary.stopped = not error
+        return summary
 
 
 @contextmanager
@@ -237,6 +293,8 @@ class _Job:
     place: Place
     texts: tuple[str, ...] = ()
     """Texts that the plan names by hash and that are stored with the run."""
+    stated: Callable[[RunRecord], RunRecord] = lambda run: run
+    """As in `Recorder`."""
 
 
 @contextmanager
@@ -261,7 +319,7 @@ def _simulate(
     clock = time.perf_counter()
     run_id = job.run.run_id
     answers = {loaded.scenario.hash: loaded.answer for loaded in job.plan.scenarios}
-    recorder = Recorder(store, journal, job.run, job.plan.scenarios, say, job.texts)
+    recorder = Recorder(store, journal, job.run, job.plan.scenarios, say, job.texts, job.stated)
     watcher.begun(run_id)
     with stoppable(say) as asked:
         try:
@@ -286,6 +344,11 @@ def _nothing_left(run_id: str, finished: Mapping[str, str], run: Mapping[str, An
 
 
 # ---- what is stored about a run ------------------------------------------------------------------------------------
+
+
+def new_run_id(now: datetime) -> str:
+    """Return an id for a run that begins now; ids sort by time."""
+    return f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
 def run_record(

@@ -37,6 +37,9 @@ class Watcher:
     def turn(self, spec: EpisodeSpec, turn: Turn) -> None:
         """Handle a valid turn."""
 
+    def scored(self, spec: EpisodeSpec, scores: Sequence[Record]) -> None:
+        """Handle the scores of an episode that ends now."""
+
     def ended(self, episode: Episode) -> None:
         """Handle the end of an episode."""
 
@@ -143,16 +146,20 @@ class Simulation:
         specs: Iterable[EpisodeSpec],
         recorded: Mapping[str, Sequence[Recorded]] | None = None,
         more: Callable[[], bool] = lambda: False,
+        leaves: Callable[[], bool] = lambda: False,
     ) -> Summary:
         """Simulate all specs; if `should_stop` returns True, stop after the current turns.
 
-        While `more` returns True, it goes on when nothing is left to do, and asks the iterator of `specs` again.
+        While `more` returns True, it goes on when nothing is left to do, and asks the iterator of `specs` again. When
+        `leaves`, which is asked in every round, returns True, it returns at once.
         """
         queue = iter(specs)
         if isinstance(specs, Sequence):  # nobody knows yet what a class will play
             self._watcher.begins(specs)
         self._fill(queue, recorded or {})
         while self._waiting or more():
+            if leaves():
+                return self.summary
             if self._should_stop():
                 self._drop_scripts()
             for name, backend in self._backends.items():
@@ -163,6 +170,14 @@ class Simulation:
             self._watcher.working(self._ended_tokens, self.summary.tokens_generated - self._ended_tokens + begun)
         self.summary.stopped = self._live > 0 or next(queue, None) is not None
         return self.summary
+
+    def break_off(self, specs: Iterable[EpisodeSpec], error: str) -> None:
+        """End the episodes in progress, and those that have not begun, with an error."""
+        for (name, ticket), (live, _) in list(self._waiting.items()):
+            self._backends[name].cancel(ticket)
+            self._end(live, error=error)
+        for spec in specs:
+            self._end(self._begun(spec, {}), error=error)
 
     def _drop_scripts(self) -> None:
         """Drop scripts that are being written: unlike a single turn they take long, and a resume begins them again."""
@@ -177,13 +192,13 @@ class Simulation:
             spec = next(queue, None)
             if spec is None:
                 return
-            episode_id = episode_id_of(self._run_id, spec)
-            self._sink.episode_started(episode_id, spec)
-            self._live += 1
-            live = _Live(
-                episode_id, spec, MODES[spec.mode](spec), deque(recorded.get(episode_id, ())), time.perf_counter()
-            )
-            self._advance(live, None)
+            self._advance(self._begun(spec, recorded), None)
+
+    def _begun(self, spec: EpisodeSpec, recorded: Mapping[str, Sequence[Recorded]]) -> _Live:
+        episode_id = episode_id_of(self._run_id, spec)
+        self._sink.episode_started(episode_id, spec)
+        self._live += 1
+        return _Live(episode_id, spec, MODES[spec.mode](spec), deque(recorded.get(episode_id, ())), time.perf_counter())
 
     def _hand_over(self, name: str, done: Done) -> None:
         waiting = self._waiting.pop((name, done.ticket), None)
@@ -267,4 +282,5 @@ class Simulation:
             self.summary.failed += 1
         else:
             self.summary.completed += 1
+        self._watcher.scored(live.spec, records)
         self._watcher.ended(episode)

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from localsim.conversation.scenario import LoadedScenario
+from localsim.errors import InvalidInput
 from localsim.scenarios.casting.cast import casted
 from localsim.scenarios.casting.find import people_beside
 from localsim.scenarios.casting.rules import load_situation
 from localsim.scenarios.casting.situations import filled, situation_files
 from localsim.scenarios.documents import keys_of
 from localsim.scenarios.find import Source, shipped_sources, sources_of
-from localsim.scenarios.tagging import Tags, tags_of
+from localsim.scenarios.tagging import Tags, tags_of, vocabulary
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,15 @@ def listed_sources(references: Iterable[str]) -> list[Source]:
     """Return what the references mean; without references, all scenarios and situations that ship."""
     chosen = [source for reference in references for source in sources_of(reference)]
     return chosen or [*shipped_sources(), *(Source(str(file)) for file in situation_files())]
+
+
+def chosen(folders: Iterable[str], wanted: Mapping[str, str | None], *, hard: bool = False) -> list[Entry]:
+    """Return the entries of `listed_sources` with the wanted tags. Raises InvalidInput for an unknown word."""
+    for name, word in wanted.items():
+        words = vocabulary().words(name)
+        if word is not None and words and word not in words:
+            raise InvalidInput(f"no {name} is called {word!r}", hint=f"one of {', '.join(words)}")
+    return [each for each in entries(listed_sources(folders)) if each.has(wanted) and (each.hard or not hard)]
 
 
 def entries(sources: Iterable[Source]) -> Iterator[Entry]:

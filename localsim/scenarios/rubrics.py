@@ -5,7 +5,7 @@ A rubric says what a judge is asked about a conversation. It is no part of a sce
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
@@ -132,6 +132,17 @@ def find_rubric(reference: str) -> Rubric:
             hint="give your rubric an id of its own, so that scores of the two are not mixed",
         )
     return rubric
+
+
+def find_rubrics(references: Iterable[str]) -> list[Rubric]:
+    """Return the rubrics of paths and names, each once. Raises InvalidInput if two of them have the same id."""
+    found: dict[str, Rubric] = {}
+    for reference in references:
+        rubric = find_rubric(reference)
+        if found.setdefault(rubric.id, rubric) != rubric:
+            hint = "give each rubric an id of its own"
+            raise InvalidInput(f"two rubrics have the id {rubric.id!r}", where=reference, hint=hint)
+    return list(found.values())
 
 
 @cache

@@ -8,7 +8,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -19,8 +18,7 @@ from localsim.errors import InvalidInput
 from localsim.reports.conversation import marks
 from localsim.store.database import Store
 from localsim.store.queries import pages as page_queries
-from localsim.web import view_data
-from localsim.web.guard import checked_form
+from localsim.web.guard import SentForm
 from localsim.web.render import page
 from localsim.web.view_pages import store_of
 
@@ -35,11 +33,11 @@ def choose(request: Request) -> Response:
     """The form that asks for a run, a task and a pseudonym."""
     store = store_of(request)
     selection = request.app.state.selection
-    runs = [run for run in view_data.runs(store) if run["completed"]] if store.path.is_file() else []
     if selection is not None:  # a name that says nothing about runs and conditions
-        runs = [
-            {"run_id": selection.key, "completed": len(_talks(store.path, selection, _completed(store, selection)))}
-        ]
+        runs = [(selection.key, len(_talks(store.path, selection, _completed(store, selection))))]
+    else:
+        every = page_queries.newest_runs(store) if store.path.is_file() else []
+        runs = [(run.run_id, run.completed) for run in every if run.completed]
     blind = "view" not in request.app.state.parts
     chosen = request.query_params.get("run", "")
     return page(request, "annotate/choose", runs=runs, chosen=chosen, about=ABOUT, blind=blind)
@@ -75,13 +73,8 @@ def item(request: Request) -> Response:
     )
 
 
-async def answer(request: Request) -> Response:
+def answer(request: Request, form: SentForm) -> Response:
     """Store an answer, or undo the last one."""
-    form = checked_form(request, (await request.form()).items())
-    return await run_in_threadpool(_answer, request, form)
-
-
-def _answer(request: Request, form: dict[str, str]) -> Response:
     store, chosen, task, rater, ties = _work(request)
     address = _address(request, rater, ties)
     every = _items(store, chosen, task, rater, ties)
@@ -142,7 +135,7 @@ def _items(store: Store, chosen: Selection, task: Task, rater: str, ties: bool) 
 
 
 def _completed(store: Store, chosen: Selection) -> int:
-    return sum(int(page_queries.run_with_counts(store, run_id)["completed"]) for run_id in chosen.runs)
+    return sum(page_queries.run_of(store, run_id).completed for run_id in chosen.runs)
 
 
 @lru_cache(maxsize=3)
@@ -151,7 +144,7 @@ def _talks(database: Path, chosen: Selection, completed: int) -> Sequence[items.
     return items.talks_of(Store(database), chosen)
 
 
-def _value(task: Task, form: dict[str, str]) -> Any:
+def _value(task: Task, form: SentForm) -> Any:
     """The answer in a form; `records.answered` refuses a wrong one."""
     if task == "pairs":
         return _whole(form.get("value", ""))

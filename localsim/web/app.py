@@ -25,11 +25,11 @@ from localsim.web import annotate_pages, view_pages
 from localsim.web.classroom import phone_pages, room_pages
 from localsim.web.classroom.hall import Hall
 from localsim.web.classroom.results import Earlier
-from localsim.web.guard import Limits, Rules, Visitors
-from localsim.web.people import pages as play_pages
-from localsim.web.people.experiment import pages as experiment_pages
-from localsim.web.people.experiment.lab import Lab
-from localsim.web.people.stage import Stage
+from localsim.web.experiment import pages as experiment_pages
+from localsim.web.experiment.lab import Lab
+from localsim.web.guard import Limits, Rules, Visitors, posted
+from localsim.web.play import pages as play_pages
+from localsim.web.play.stage import Stage
 from localsim.web.render import page
 from localsim.web.start import pages as start_pages
 from localsim.web.start.work import Desk
@@ -49,12 +49,12 @@ _ROUTES: dict[str, list[BaseRoute]] = {
         Route("/sql", view_pages.sql),
         Route("/annotate/{run}", annotate_pages.results),
         Route("/start", start_pages.choose),
-        Route("/start", start_pages.posted(start_pages.begin), methods=["POST"]),
+        Route("/start", posted(start_pages.begin), methods=["POST"]),
         Route("/start/now", start_pages.now),
         Route("/start/now/part", start_pages.part),
         Route("/start/runs/{run}", start_pages.run),
         *(
-            Route(f"/start/{name}", start_pages.posted(act), methods=["POST"])
+            Route(f"/start/{name}", posted(act), methods=["POST"])
             for name, act in (("go", start_pages.go), ("stop", start_pages.stop), ("resume", start_pages.resume))
         ),
     ],
@@ -62,13 +62,13 @@ _ROUTES: dict[str, list[BaseRoute]] = {
         Route("/annotate", annotate_pages.choose),
         Route("/annotate/begin", annotate_pages.begin),
         Route("/annotate/{run}/{task}", annotate_pages.item),
-        Route("/annotate/{run}/{task}", annotate_pages.answer, methods=["POST"]),
+        Route("/annotate/{run}/{task}", posted(annotate_pages.answer), methods=["POST"]),
     ],
     "play": [
         Route("/play", play_pages.choose),
-        Route("/play", play_pages.begin, methods=["POST"]),
+        Route("/play", posted(play_pages.begin), methods=["POST"]),
         Route("/play/{game}/{seat}", play_pages.seat),
-        Route("/play/{game}/{seat}", play_pages.say, methods=["POST"]),
+        Route("/play/{game}/{seat}", posted(play_pages.say), methods=["POST"]),
         Route("/play/{game}/{seat}/turns", play_pages.turns),
     ],
     "class": [*phone_pages.ROUTES, *room_pages.ROUTES],

@@ -14,11 +14,12 @@ import ipaddress
 import secrets
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, quote, urlencode
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, ImmutableMultiDict, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
@@ -120,7 +121,7 @@ class Limits:
             return
         body = _Body(Headers(scope=scope), receive, self._rules)
         refusal = self._refusal(Request(scope))
-        await (refusal or self._app)(scope, body.receive, _with_headers(send, body))
+        await (refusal or self._app)(scope, body.receive, _changing(send, body.add_headers))
 
     def _refusal(self, request: Request) -> Response | None:
         if not self._has_room(request):
@@ -199,15 +200,20 @@ class _Body:
             raise InvalidInput(f"a request may have at most {self._rules.most_bytes} bytes")
         return message
 
+    def add_headers(self, headers: MutableHeaders) -> None:
+        """Add our headers to the answer."""
+        for name, value in _HEADERS.items():
+            headers.setdefault(name, value)
+        if self.pending:  # otherwise the rest of the body would keep the connection open without limit
+            headers["connection"] = "close"
 
-def _with_headers(send: Send, body: _Body) -> Send:
+
+def _changing(send: Send, change: Callable[[MutableHeaders], None]) -> Send:
+    """Return a `send` that changes the headers of an answer."""
+
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            for name, value in _HEADERS.items():
-                headers.setdefault(name, value)
-            if body.pending:  # otherwise the rest of the body would keep the connection open without limit
-                headers["connection"] = "close"
+            change(MutableHeaders(scope=message))
         await send(message)
 
     return sending
@@ -239,7 +245,10 @@ class Visitors:
         csrf = request.cookies.get(name, "")
         new = None if csrf else secrets.token_urlsafe(18)
         scope.setdefault("state", {})["csrf"] = csrf or new
-        await self._app(scope, receive, _with_cookie(send, f"{name}={new}") if new else send)
+        cookie = f"{name}={new}; Path=/; HttpOnly; SameSite=Lax"
+        await self._app(
+            scope, receive, _changing(send, lambda headers: headers.append("set-cookie", cookie)) if new else send
+        )
 
     def _refusal(self, request: Request) -> Response | None:
         if not (_same_origin(request) if request.method not in _SAFE_METHODS else _is_visit(request)):
@@ -266,27 +275,38 @@ def with_access(answer: RedirectResponse, request: Request, access: str) -> Redi
     return answer
 
 
-def _with_cookie(send: Send, cookie: str) -> Send:
-    async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            headers.append("set-cookie", f"{cookie}; Path=/; HttpOnly; SameSite=Lax")
-        await send(message)
-
-    return sending
-
-
 def csrf_of(request: Request) -> str:
     """The token that a form of this visitor must carry."""
     return str(request.state.csrf)
 
 
-def checked_form(request: Request, form: Iterable[tuple[str, object]]) -> dict[str, str]:
+SentForm = ImmutableMultiDict[str, str]
+"""The fields of a sent form; of a field that was sent twice, `get` gives the last value."""
+Act = Callable[[Request, SentForm], Response]
+
+
+def checked_form(request: Request, sent: Iterable[tuple[str, object]]) -> SentForm:
     """The fields of a form from one of our pages. Raises InvalidInput for a form from elsewhere."""
-    fields = {key: value for key, value in form if isinstance(value, str)}
-    if not equal(fields.pop(CSRF_FIELD, ""), request.cookies.get(cookie_name(request, "csrf"), "")):
+    form = ImmutableMultiDict([(key, value) for key, value in sent if isinstance(value, str)])
+    if not equal(form.get(CSRF_FIELD, ""), request.cookies.get(cookie_name(request, "csrf"), "")):
         raise InvalidInput("this form is not from this visit", hint="load the page again; what was saved is kept")
-    return fields
+    return form
+
+
+def posted(act: Act) -> Callable[[Request], Awaitable[Response]]:
+    """Make a handler of forms: the form is checked, and `act` may wait in a thread of its own."""
+
+    async def handle(request: Request) -> Response:
+        form = checked_form(request, (await request.form()).multi_items())
+        return await run_in_threadpool(act, request, form)
+
+    return handle
+
+
+def number_in(form: SentForm, field: str) -> int:
+    """The number in a field of a form; -1 where there is none."""
+    text = form.get(field, "")
+    return int(text[:6]) if text.isascii() and text.isdecimal() else -1
 
 
 def _same_origin(request: Request) -> bool:

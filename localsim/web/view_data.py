@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
-from itertools import takewhile
-from pathlib import Path
 from typing import Any
 
-from localsim import paths
 from localsim.conversation.episode import CONDITIONS
 from localsim.conversation.grants import condition_name
 from localsim.conversation.transcript import NARRATOR
 from localsim.errors import InvalidInput
 from localsim.families import family_of, in_order, title_of
 from localsim.families.base import Verdict
+from localsim.families.mentions import Mention
 from localsim.reports import sections
 from localsim.reports.compose.alone import beginning
 from localsim.reports.conversation import MarkedTurn, marked_turns, tenths, verdict_on
 from localsim.reports.conversation.choices import choices
-from localsim.reports.conversation.marks import kind_of
+from localsim.reports.conversation.marks import Mark, kind_of
 from localsim.reports.conversation.rubrics import rubric_rows
 from localsim.reports.document import Table
 from localsim.reports.figures import references
@@ -35,13 +31,10 @@ from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode, load_episode
 from localsim.store.journal import is_written, journal_folder, read_journal
 from localsim.store.queries import pages as page_queries
-from localsim.store.queries.pages import EpisodeFilter
+from localsim.store.queries.pages import EpisodeFilter, EpisodeRow, ResultRow, RunRow, Sibling
 
 Row = dict[str, Any]
 SCENARIOS_ON_A_PAGE = 25
-SQL_ROWS, SQL_SECONDS, SQL_LENGTH = 500, 10.0, 20_000
-LONGEST_LABEL = 60
-"""Characters. A row with a longer text is a quotation, and gets no bar."""
 LIVE_EPISODES, LIVE_BYTES = 4, 2_000_000
 """For a run in progress: how many episodes are shown, and how much of the end of its journal is read."""
 CHOICES: Mapping[str, tuple[str, ...]] = {
@@ -59,44 +52,60 @@ _ANSWERS: OrderedDict[tuple[Any, ...], Told] = OrderedDict()
 _ANSWERS_KEPT = 64
 
 
-def runs(store: Store) -> list[Row]:
-    """The newest runs with their counts, names and results.
+@dataclass(frozen=True)
+class ConditionResult:
+    """The talks of a run in one family and condition."""
 
-    `live` where a process is writing the run now. `results` are as `_results` returns them.
-    """
-    rows = page_queries.newest_runs(store)
-    names = telling.names_of(store, rows)
-    found: dict[str, list[Row]] = {}
-    for each in page_queries.results(store, [row["run_id"] for row in rows]):
-        found.setdefault(each["run_id"], []).append(each)
-    for row in rows:
-        _describe(row, found.get(row["run_id"], []), names)
-        row["live"] = is_written(store.path, row["run_id"])
-    return rows
+    condition: str
+    episodes: int
+    success: float | None
+    """The share of successes; None if none counts."""
 
 
-def run_head(store: Store, run_id: str) -> Row:
-    """One run with its counts, results and name."""
-    row = page_queries.run_with_plan(store, run_id)
-    _describe(row, page_queries.results(store, [run_id]), telling.names_of(store, [row]))
-    return row
+@dataclass(frozen=True)
+class FamilyResult:
+    """The talks of a run in one family."""
+
+    title: str
+    cells: Sequence[ConditionResult]
 
 
-def _describe(row: Row, found: list[Row], names: Mapping[str, str]) -> None:
-    """Give a row of a run its results and its name."""
-    del row["plan_json"]
-    row["results"] = _results(found)
-    row["name"] = names[row["run_id"]]
+@dataclass(frozen=True)
+class RunHead:
+    """A run as pages show it."""
+
+    row: RunRow
+    name: str
+    results: Sequence[FamilyResult]
+    live: bool = False
+    """True if a process is writing it now."""
 
 
-def _results(found: Iterable[Row]) -> list[Row]:
-    """Return a row for each family: its title, and for each condition the share of successes (None if none counts)."""
-    lines: dict[str, list[Row]] = {}
-    for row in sorted(found, key=lambda row: (CONDITIONS.index(row["mode"]), by_number(row["see"] or ""))):
-        share = row["success"] / row["scored"] if row["scored"] else None
-        cell = {"condition": condition_name(row["mode"], row["see"]), "success": share, "episodes": row["episodes"]}
-        lines.setdefault(row["family"], []).append({**row, **cell})
-    return [{"family": name, "title": title_of(family_of(name)), "cells": lines[name]} for name in in_order(lines)]
+def runs(store: Store) -> list[RunHead]:
+    """The newest runs."""
+    heads = _heads(store, page_queries.newest_runs(store))
+    return [replace(head, live=is_written(store.path, head.row.run_id)) for head in heads]
+
+
+def run_head(store: Store, run_id: str) -> RunHead:
+    """One run."""
+    return _heads(store, [page_queries.run_of(store, run_id)])[0]
+
+
+def _heads(store: Store, rows: Sequence[RunRow]) -> list[RunHead]:
+    names = telling.names_of(store, [vars(row) for row in rows])
+    found: dict[str, list[ResultRow]] = {row.run_id: [] for row in rows}
+    for each in page_queries.results(store, list(found)):
+        found[each.run_id].append(each)
+    return [RunHead(row, names[row.run_id], _results(found[row.run_id])) for row in rows]
+
+
+def _results(found: Iterable[ResultRow]) -> list[FamilyResult]:
+    cells: dict[str, list[ConditionResult]] = {}
+    for row in sorted(found, key=lambda row: (CONDITIONS.index(row.mode), by_number(row.see or ""))):
+        share = row.success / row.scored if row.scored else None
+        cells.setdefault(row.family, []).append(ConditionResult(condition_name(row.mode, row.see), row.episodes, share))
+    return [FamilyResult(title_of(family_of(name)), cells[name]) for name in in_order(cells)]
 
 
 @dataclass(frozen=True)
@@ -127,12 +136,12 @@ def answer(store: Store, run_id: str) -> Told:
     return found
 
 
-def answer_is_near(store: Store, run: Row) -> bool:
+def answer_is_near(store: Store, run: RunRow) -> bool:
     """Return True if the answer of a run is known, or so quickly computed that its page can wait for it."""
-    if key_of(store, run["run_id"]) in _ANSWERS:
+    if key_of(store, run.run_id) in _ANSWERS:
         return True
-    return run["completed"] <= ANSWERED_AT_ONCE and (
-        run["status"] == "running" or references.are_known(store, run["run_id"], run["seed"])
+    return run.completed <= ANSWERED_AT_ONCE and (
+        run.status == "running" or references.are_known(store, run.run_id, run.seed)
     )
 
 
@@ -141,15 +150,65 @@ def key_of(store: Store, run_id: str) -> tuple[Any, ...]:
     return *store.state(), run_id
 
 
+Key = tuple[str, str]
+"""Condition and model."""
+
+
+@dataclass(frozen=True)
+class ScenarioLine:
+    """The episodes of one scenario."""
+
+    scenario_id: str
+    title: str
+    family: str
+    cells: Mapping[Key, Sequence[EpisodeRow]]
+
+
+@dataclass(frozen=True)
+class Column:
+    """The totals of a condition and model in one family, over all pages."""
+
+    condition: str
+    model: str
+    rows: Sequence[EpisodeRow]
+    all: int | None = None
+    """The number of talks from which these were selected by how they went; None if none was left out."""
+
+    @property
+    def scored(self) -> list[float]:
+        """The successes of completed talks that are known."""
+        return [row.success for row in self.rows if row.status == "completed" and row.success is not None]
+
+    @property
+    def success(self) -> float | None:
+        """The share of successes; selected talks tell nothing about how often talks go so."""
+        return sum(self.scored) / len(self.scored) if self.scored and self.all is None else None
+
+    @property
+    def turns(self) -> float | None:
+        """The mean length of completed talks."""
+        turns = [row.turns for row in self.rows if row.status == "completed"]
+        return sum(turns) / len(turns) if turns else None
+
+    def total(self, count: str) -> int:
+        """The sum of `disclosed`, `omniscient` or `hits`."""
+        return round(sum(float(getattr(row, count)) for row in self.rows))
+
+
+@dataclass(frozen=True)
+class Group:
+    """The lines of one page in one family."""
+
+    title: str
+    columns: Sequence[Column]
+    lines: Sequence[ScenarioLine]
+
+
 @dataclass(frozen=True)
 class Matrix:
-    """Scenario x condition x model of a run: `lines` of one page, each a scenario with its episodes by column.
+    """Scenario x condition x model of a run: one page of it, by family."""
 
-    `groups` are the same lines by family, each with its columns and their totals over all pages.
-    """
-
-    lines: tuple[Row, ...]
-    groups: tuple[Row, ...]
+    groups: Sequence[Group]
     scenarios: int
     episodes: int
     pages: int
@@ -157,82 +216,34 @@ class Matrix:
 
 def matrix(store: Store, run_id: str, chosen: EpisodeFilter) -> Matrix:
     """The episodes of a run that pass a filter."""
-    columns = page_queries.modes_and_models(store, run_id)
     hits = [family.hits.score for family in map(family_of, page_queries.families_of_run(store, run_id)) if family.hits]
     rows = page_queries.episodes_of_run(store, run_id, chosen, hits)
-    names = list(dict.fromkeys(row["scenario_id"] for row in rows))
-    begin = SCENARIOS_ON_A_PAGE * (chosen.page - 1)
-    lines: dict[str, Row] = {
-        name: {"scenario_id": name, "cells": {}} for name in names[begin : begin + SCENARIOS_ON_A_PAGE]
-    }
-    for row in rows:
-        if line := lines.get(row["scenario_id"]):
-            line |= {"title": row["title"], "family": row["family"]}
-            name = condition_name(row["mode"], row["see"])
-            line["cells"].setdefault((name, row["model"]), []).append(row)
-    columns.sort(key=_in_order)
-    ordered = [(condition_name(row["mode"], row["see"]), row["model"]) for row in columns]
-    pages = max(1, -(-len(names) // SCENARIOS_ON_A_PAGE))
-    groups = _groups(rows, ordered, list(lines.values()))
+    every: Counter[tuple[str, Key]] | None = None
     if chosen.status or chosen.outcome or chosen.leaks or chosen.words:
-        _beside_all(groups, page_queries.episodes_of_run(store, run_id, _unselected(chosen), hits))
-    return Matrix(tuple(lines.values()), tuple(groups), len(names), len(rows), pages)
-
-
-def _groups(rows: Sequence[Row], columns: Sequence[tuple[str, str]], lines: Sequence[Row]) -> list[Row]:
-    """Return the lines of one page by family: title, lines, and columns with condition, model and totals."""
-    cells: dict[str, dict[tuple[str, str], list[Row]]] = {}
+        unselected = replace(chosen, status="", outcome="", leaks="", words="")
+        found = page_queries.episodes_of_run(store, run_id, unselected, hits)
+        every = Counter((row.family, (row.condition, row.model)) for row in found)
+    by_scenario: dict[str, list[EpisodeRow]] = {}
     for row in rows:
-        row["condition"] = condition_name(row["mode"], row["see"])
-        cells.setdefault(row["family"], {}).setdefault((row["condition"], row["model"]), []).append(row)
+        by_scenario.setdefault(row.scenario_id, []).append(row)
+    begin = SCENARIOS_ON_A_PAGE * (chosen.page - 1)
+    shown = list(by_scenario.values())[begin : begin + SCENARIOS_ON_A_PAGE]
+    lines = [ScenarioLine(own[-1].scenario_id, own[-1].title, own[-1].family, _by_key(own)) for own in shown]
     groups = []
-    for family in in_order(line["family"] for line in lines):
-        own = cells[family]
-        shown = [
-            {"condition": name, "model": model, **_totals(own[name, model])}
-            for name, model in columns
-            if (name, model) in own
-        ]
-        here = [line for line in lines if line["family"] == family]
-        groups.append({"family": family, "title": title_of(family_of(family)), "columns": shown, "lines": here})
-    return groups
+    for family in in_order(line.family for line in lines):
+        cells = _by_key(sorted((row for row in rows if row.family == family), key=lambda row: row.place))
+        columns = [Column(*key, own, None if every is None else every[family, key]) for key, own in cells.items()]
+        here = [line for line in lines if line.family == family]
+        groups.append(Group(title_of(family_of(family)), columns, here))
+    pages = max(1, -(-len(by_scenario) // SCENARIOS_ON_A_PAGE))
+    return Matrix(groups, len(by_scenario), len(rows), pages)
 
 
-def _unselected(chosen: EpisodeFilter) -> EpisodeFilter:
-    """Return the filter without what selects by how a talk went or what was said in it."""
-    return replace(chosen, status="", outcome="", leaks="", words="")
-
-
-def _beside_all(groups: Sequence[Row], rows: Iterable[Row]) -> None:
-    """Give each column `all`, the number of its talks from which some were selected, and take its success away.
-
-    Talks that were selected by how they went tell nothing about how often talks go so.
-    """
-    counts = Counter((row["family"], condition_name(row["mode"], row["see"]), row["model"]) for row in rows)
-    for group in groups:
-        for column in group["columns"]:
-            every = counts[group["family"], column["condition"], column["model"]]
-            column |= {"all": every, "success": None}
-
-
-def _totals(rows: Sequence[Row]) -> Row:
-    """Return the totals of one column: episodes, success (a share, or None), mean turns, disclosed, omniscient.
-
-    `all` is None: no talk of the column was left out.
-    """
-    completed = [row for row in rows if row["status"] == "completed"]
-    scored = [row["success"] for row in completed if row["success"] is not None]
-    return {
-        "episodes": len(rows),
-        "all": None,
-        "scored": len(scored),
-        "succeeded": sum(value == 1 for value in scored),
-        "success": sum(scored) / len(scored) if scored else None,
-        "turns": sum(row["turns"] for row in completed) / len(completed) if completed else None,
-        "disclosed": sum(row["disclosed"] for row in rows),
-        "omniscient": sum(row["omniscient"] for row in rows),
-        "hits": round(sum(row["hits"] for row in rows)),
-    }
+def _by_key(rows: Iterable[EpisodeRow]) -> dict[Key, list[EpisodeRow]]:
+    found: dict[Key, list[EpisodeRow]] = {}
+    for row in rows:
+        found.setdefault((row.condition, row.model), []).append(row)
+    return found
 
 
 @dataclass(frozen=True)
@@ -248,17 +259,34 @@ class Instrument:
 
 
 @dataclass(frozen=True)
+class ShownTurn:
+    """A turn with its marks."""
+
+    turn: int
+    speaker: str
+    action: str
+    text: str
+    colour: int
+    repaired: bool = False
+    truncated: bool = False
+    parts: Sequence[tuple[str, Mark | None]] = ()
+    """The text in parts, each with its mark."""
+    leaks: Sequence[Row] = ()
+    hit: str = ""
+    unjudged: str = ""
+    first: Sequence[tuple[str, Mention, int]] = ()
+    """First mentions: kind, mention, and its number in the turn."""
+
+
+@dataclass(frozen=True)
 class MarkedEpisode:
     """An episode with everything that its page marks."""
 
     episode: StoredEpisode
-    turns: tuple[Row, ...]
-    """Each with `parts` (text, mark), `leaks`, `hit`, `unjudged`, `first` (kind, mention, number of first mentions) and
-    `colour`.
-    """
+    turns: tuple[ShownTurn, ...]
     leaks: tuple[Row, ...]
     """Disclosures and hints by the newest detector, in order of turns."""
-    siblings: tuple[Row, ...]
+    siblings: Sequence[Sibling]
     """The other conditions on the same scenario and seed, in the order of modes."""
     verdict: Verdict | None = None
     """What they settled on and what is true; None if no outcome is right or wrong."""
@@ -267,12 +295,12 @@ class MarkedEpisode:
     @property
     def hits(self) -> int:
         """The number of turns that are unearned hits."""
-        return sum(bool(turn["hit"]) for turn in self.turns)
+        return sum(bool(turn.hit) for turn in self.turns)
 
     @property
     def strange(self) -> bool:
         """True where a turn is marked as the first mention by a person who has no such fact."""
-        return any(kind == "strange" for turn in self.turns for kind, _, _ in turn["first"])
+        return any(kind == "strange" for turn in self.turns for kind, _, _ in turn.first)
 
     @property
     def scores(self) -> list[Row]:
@@ -302,10 +330,6 @@ def marked_episode(store: Store, episode_id: str) -> MarkedEpisode:
         raise InvalidInput(f"no episode {episode_id}", hint="the list of runs has links to all of them")
     stored = load_episode(store, episode_id)
     leaks = page_queries.newest_leaks(store, episode_id)
-    siblings = page_queries.siblings(store, episode_id)
-    siblings.sort(key=_in_order)
-    for row in siblings:
-        row["condition"] = condition_name(row["mode"], row["see"])
     # A fact is no secret once it is disclosed, and a hint is weak evidence: repeats and hints are in the timeline only.
     disclosed = [leak for leak in leaks if leak["label"] == "disclosed" and leak["first"]]
     family = family_of(stored.scenario.family)
@@ -317,7 +341,7 @@ def marked_episode(store: Store, episode_id: str) -> MarkedEpisode:
         leak["by_term"] = not leak["by_name"] and any(uttered)
     turns = [_turn(turn, every=not disclosed) for turn in marked_turns(stored, disclosed)]
     verdict = verdict_on(stored, page_queries.answer_key(store, episode_id))
-    marked = MarkedEpisode(stored, tuple(turns), tuple(leaks), tuple(siblings), verdict)
+    marked = MarkedEpisode(stored, tuple(turns), tuple(leaks), page_queries.siblings(store, episode_id), verdict)
     return replace(marked, instrument=_instrument(store, marked))
 
 
@@ -332,128 +356,65 @@ def _instrument(store: Store, marked: MarkedEpisode) -> Instrument:
     return Instrument(tenths(accuracy), accuracy.get("pairs"))
 
 
-def _in_order(row: Row) -> tuple[int, str, str]:
-    """Return the place of a row with mode, see and model."""
-    return CONDITIONS.index(row["mode"]), by_number(row["see"] or ""), row["model"]
-
-
-def _turn(turn: MarkedTurn, *, every: bool) -> Row:
+def _turn(turn: MarkedTurn, *, every: bool) -> ShownTurn:
     """Return a turn for a page; `every` first mention is told, or only those by a person who has no such fact."""
     first = [] if turn.leaks else [(kind_of(each), each, number) for number, each in enumerate(turn.mentions)]
-    return {
-        **turn.row,
-        "parts": turn.parts,
-        "leaks": turn.leaks,
-        "hit": turn.hit,
-        "unjudged": turn.unjudged,
-        "first": [one for one in first if every or one[0] == "strange"],
-        "colour": turn.colour,
-    }
+    return ShownTurn(
+        **{name: turn.row[name] for name in ("turn", "speaker", "action", "text", "repaired", "truncated")},
+        colour=turn.colour,
+        parts=turn.parts,
+        leaks=turn.leaks,
+        hit=turn.hit,
+        unjudged=turn.unjudged,
+        first=[one for one in first if every or one[0] == "strange"],
+    )
 
 
-def timeline(marked: MarkedEpisode) -> list[Row]:
-    """A line for each private fact that comes up: the fact, its owner, and its disclosures and hints (`points`)."""
-    lines: dict[str, Row] = {}
+@dataclass(frozen=True)
+class FactLine:
+    """A private fact that comes up."""
+
+    fact: str
+    owner: str
+    points: Sequence[Row]
+    """Its disclosures and hints."""
+
+
+def timeline(marked: MarkedEpisode) -> list[FactLine]:
+    """A line for each private fact that comes up."""
+    points: dict[str, list[Row]] = {}
     for leak in marked.leaks:
-        line = lines.setdefault(leak["fact_id"], {"fact": leak["fact"], "owner": leak["owner"], "points": []})
-        line["points"].append(leak)
-    return list(lines.values())
+        points.setdefault(leak["fact_id"], []).append(leak)
+    return [FactLine(own[0]["fact"], own[0]["owner"], own) for own in points.values()]
 
 
-def live(store: Store, run_id: str) -> list[Row]:
-    """Episodes in progress that are not in the database yet: mode, model, title and turns so far."""
+@dataclass(frozen=True)
+class LiveEpisode:
+    """An episode in progress that is not in the database yet."""
+
+    mode: str
+    title: str
+    turns: list[tuple[str, str]] = field(default_factory=list)
+    """Speaker and text."""
+
+
+def live(store: Store, run_id: str) -> list[LiveEpisode]:
+    """The newest episodes in progress that have a turn."""
     journal = journal_folder(store.path) / f"{run_id}.jsonl"
     try:
         events = read_journal(journal, last=LIVE_BYTES)
     except FileNotFoundError:  # the run has ended: its journal is deleted as soon as the database holds all of it
         return []
-    episodes: dict[str, Row] = {}
+    episodes: dict[str, LiveEpisode] = {}
     titles = page_queries.scenario_titles(store)
     for event in events:
         if event["event"] == "scenario":
             titles[event["scenario_hash"]] = event["title"]
         elif event["event"] == "episode":
-            title = titles.get(event["scenario_hash"], "")
             name = condition_name(event["mode"], event.get("see"))
-            row = {"mode": name, "model": event["model"], "title": title, "turns": []}
-            episodes[event["episode_id"]] = row
+            episodes[event["episode_id"]] = LiveEpisode(name, titles.get(event["scenario_hash"], ""))
         elif event["event"] == "turn" and event["episode_id"] in episodes:
-            episodes[event["episode_id"]]["turns"].append({**event, "speaker": event["speaker"] or NARRATOR})
+            episodes[event["episode_id"]].turns.append((event["speaker"] or NARRATOR, event["text"]))
         elif event["event"] == "episode_ended":
             episodes.pop(event["episode_id"], None)
-    return [row for row in episodes.values() if row["turns"]][-LIVE_EPISODES:]
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The result of a query."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
-    more: bool
-    """True where the query has more rows than these."""
-    chart: tuple[Row, ...]
-    """Label, value and share of the longest bar (0 to 1), where the result has a text and a number to show."""
-    measure: str
-
-
-def ask(store: Store, query: str) -> Answer:
-    """Run a query that a person typed. Raises InvalidInput where it is empty, too long, wrong or not allowed."""
-    if len(query) > SQL_LENGTH:
-        raise InvalidInput(f"the query has more than {SQL_LENGTH} characters", where="sql")
-    columns, rows, more = store.sql_page(query, rows=SQL_ROWS, seconds=SQL_SECONDS)
-    measure, bars = _chart(columns, rows)
-    shown = tuple(tuple(_rounded(value) for value in row) for row in rows)
-    return Answer(tuple(columns), shown, more, tuple(bars), measure)
-
-
-def _rounded(value: Any) -> Any:
-    """A number as people write it: 0.49 for the 0.49000000953674316 that 32 bits hold; large ones keep 12 digits."""
-    if not isinstance(value, float) or not math.isfinite(value):
-        return value
-    if value.is_integer() and abs(value) < 1e15:
-        return int(value)
-    return float(f"{value:.7g}" if abs(value) < 1000 else f"{value:.12g}")
-
-
-def _chart(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> tuple[str, list[Row]]:
-    """Bars of the first column of numbers from 0 up, named by the columns of short texts that differ."""
-    if not 2 <= len(rows) <= 40:
-        return "", []
-    numbers = [
-        index
-        for index in range(len(columns))
-        if all(_is_number(row[index]) or row[index] is None for row in rows) and any(row[index] for row in rows)
-    ]
-    texts = [index for index in range(len(columns)) if all(isinstance(row[index], str | None) for row in rows)]
-    long = any(len(row[index] or "") > LONGEST_LABEL for row in rows for index in texts)
-    if not numbers or not texts or long or any((row[numbers[0]] or 0) < 0 for row in rows):
-        return "", []
-    shown = numbers[0]
-    telling = [index for index in texts if len({row[index] for row in rows}) > 1] or texts
-    most = max(float(row[shown] or 0) for row in rows)
-    bars = [
-        {
-            "label": " · ".join(str(row[index]) for index in telling[:3]),
-            "value": row[shown],
-            "share": float(row[shown] or 0) / most,
-        }
-        for row in rows
-    ]
-    return columns[shown], bars
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | Decimal) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def example_queries() -> list[Row]:
-    """The queries that localsim ships: file name, the question in words (`about`), and the SQL text."""
-    return [_example(path) for path in sorted(paths.bundled("queries").glob("*.sql"))]
-
-
-def _example(path: Path) -> Row:
-    text = path.read_text(encoding="utf-8").strip()
-    lines = takewhile(lambda line: line.startswith("--"), text.splitlines())
-    about = " ".join(line.removeprefix("--").strip() for line in lines)
-    return {"name": path.stem, "about": about or path.stem, "text": text}
+    return [each for each in episodes.values() if each.turns][-LIVE_EPISODES:]

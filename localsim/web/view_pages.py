@@ -20,8 +20,8 @@ from localsim.store.database import Store
 from localsim.store.episodes import prompt_of
 from localsim.store.queries import pages as page_queries
 from localsim.store.queries import runs as run_queries
-from localsim.web import view_data
-from localsim.web.lanes import lane_page
+from localsim.web import asking, view_data
+from localsim.web.lane_data import lane_page
 from localsim.web.render import page
 
 _REPORTS: OrderedDict[tuple[Any, ...], str] = OrderedDict()
@@ -71,15 +71,16 @@ def run(request: Request) -> Response:
 def _matrix(request: Request, store: Store) -> Response:
     run_id = store.run_id(request.path_params["run"])
     chosen = _filter(request)
-    row = view_data.run_head(store, run_id)
-    at_once = "answer" in request.query_params or view_data.answer_is_near(store, row)
+    head = view_data.run_head(store, run_id)
+    at_once = "answer" in request.query_params or view_data.answer_is_near(store, head.row)
     fields = {name: getattr(chosen, name) for name in ("family", "mode", "status", "outcome", "leaks", "words")}
     query = urlencode({name: value for name, value in fields.items() if value})
     return page(
         request,
         "view/run",
-        run=row,
-        live=row["status"] == "running",
+        head=head,
+        run=head.row,
+        live=head.row.status == "running",
         answer=view_data.answer(store, run_id) if at_once else None,
         remark=telling.remark(run_queries.run_facts(store, run_id)),
         matrix=view_data.matrix(store, run_id, chosen),
@@ -117,8 +118,7 @@ def _filter(request: Request) -> page_queries.EpisodeFilter:
 def live(request: Request, store: Store) -> Response:
     """The part of a run's page that shows the episodes in progress."""
     run_id = store.run_id(request.path_params["run"])
-    row = page_queries.run_with_counts(store, run_id)
-    return page(request, "view/live", run=row, episodes=view_data.live(store, run_id))
+    return page(request, "view/live", run=page_queries.run_of(store, run_id), episodes=view_data.live(store, run_id))
 
 
 def report_page(request: Request) -> Response:
@@ -216,12 +216,12 @@ def compare(request: Request, store: Store) -> Response:
 def sql(request: Request) -> Response:
     """The SQL box: a query, its result as a table and a chart."""
     query = request.query_params.get("q", "").strip()
-    values: dict[str, Any] = {"query": query, "answer": None, "problem": "", "examples": view_data.example_queries()}
+    values: dict[str, Any] = {"query": query, "answer": None, "problem": "", "examples": asking.example_queries()}
     status = 200
     if "q" in request.query_params:
         try:
-            values["answer"] = view_data.ask(store_of(request), query)
+            values["answer"] = asking.ask(store_of(request), query)
         except InvalidInput as error:
             values["problem"] = error.message
             status = 400
-    return page(request, "view/sql", status, limit=view_data.SQL_ROWS, **values)
+    return page(request, "view/sql", status, limit=asking.SQL_ROWS, **values)

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from localsim import paths
@@ -90,8 +90,14 @@ def _key(sha256: str) -> str:
 
 
 def build_stamp() -> str:
-    """A text that changes with the version of llama-cpp-python, and when it is built again."""
-    return f"{version('llama-cpp-python')}|{_library_stamp()}"
+    """A text that changes with the version of llama-cpp-python, and when it is built again.
+
+    Raises BackendUnavailable if it is not installed.
+    """
+    try:
+        return f"{version('llama-cpp-python')}|{_library_stamp()}"
+    except PackageNotFoundError as error:
+        raise BackendUnavailable("llama-cpp-python is not installed", hint=_CURE) from error
 
 
 def _signal_name(number: int) -> str:

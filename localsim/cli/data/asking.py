@@ -13,16 +13,9 @@ import click
 from click.core import ParameterSource
 
 from localsim.cli import completion
-from localsim.cli.common import (
-    Finite,
-    clean,
-    db_option,
-    json_for_stdout,
-    json_option,
-    print_table,
-    say,
-    store_of,
-)
+from localsim.cli.answers import json_for_stdout, json_option, print_table
+from localsim.cli.common import Finite, db_option, store_of
+from localsim.cli.progress import clean, say
 from localsim.errors import InvalidInput
 
 
@@ -36,23 +29,18 @@ from localsim.errors import InvalidInput
     "form",
     type=click.Choice(["table", "json", "csv"]),
     default="table",
-    show_default=True,
     help="Print the rows in this format.",
 )
-@click.option(
-    "--limit", type=click.IntRange(0), default=10_000, show_default=True, help="Print at most this many rows; 0: all."
-)
+@click.option("--limit", type=click.IntRange(0), default=10_000, help="Print at most this many rows; 0: all.")
 @click.option(
     "--timeout",
     type=Finite(0),
     default=60,
-    show_default=True,
     help="Interrupt a query that takes longer than this many seconds; 0: never.",
 )
 @click.option(
     "--run",
     default="@last",
-    show_default=True,
     shell_complete=completion.runs,
     help="Ask about this run: its id stands where the query has $run.",
 )

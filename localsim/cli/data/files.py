@@ -5,27 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from localsim.cli import completion
-from localsim.cli.common import (
-    Reassurance,
-    db_option,
-    echo,
-    json_option,
-    print_json,
-    say,
-    store_of,
-)
+from localsim.cli.answers import Answer, Note, Text, answers
+from localsim.cli.common import db_option, files_argument, run_argument, store_of
+from localsim.cli.progress import Reassurance, say
 from localsim.conversation.episode import counted
 from localsim.store.database import Store
 from localsim.store.queries import runs as queries
 
+if TYPE_CHECKING:
+    from localsim.runs.exchange.imported import Imported
+
 
 @click.command()
-@click.argument("run", default="@last", shell_complete=completion.runs)
+@run_argument
 @click.option(
     "-f",
     "--format",
@@ -54,8 +50,8 @@ from localsim.store.queries import runs as queries
     "[own files if a scenario has 20,000 turns on average: many small files are slow to read].",
 )
 @db_option
-@json_option
-def export(run: str, db: str | None, as_json: bool, **options: Any) -> None:
+@answers
+def export(run: str, db: str | None, **options: Any) -> Answer:
     """Write a run for other tools.
 
     \b
@@ -81,15 +77,12 @@ def export(run: str, db: str | None, as_json: bool, **options: Any) -> None:
     if not options["partitioned"] and (options["everything"] or options["by_scenario"] is not None):
         raise click.UsageError("--all, --by-scenario and --by-run belong to --partitioned")
     store = store_of(db)
-    with Reassurance("writing the files", quiet=as_json):
+    with Reassurance("writing the files"):
         if options["partitioned"]:
             made = _partitions(store, None if options["everything"] else run, **options)
         else:
             made = _files(store, store.run_id(run), options["form"], options["output"])
-    if as_json:
-        print_json(made)
-    else:
-        click.echo("\n".join(each if isinstance(each, str) else _line(each) for each in made))
+    return Answer(made, (each if isinstance(each, str) else _line(each) for each in made))
 
 
 def _partitions(store: Store, run: str | None, *, partitioned: Path, by_scenario: bool | None, **_: Any) -> list[Any]:
@@ -136,25 +129,17 @@ def import_() -> None:
 
 
 @import_.command()
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
+@files_argument
 @click.option(
     "--format",
     "form",
     metavar="FORMAT",
     default="auto",
-    show_default=True,
     help="Read the files in this format: auto, mutual-friends, craigslist, casino, dealornodeal, csv or jsonl.",
 )
 @click.option("--family", metavar="FAMILY", help="Score the conversations of a table (csv, jsonl) as this task family.")
-@click.option(
-    "--label", metavar="NAME", default="people", show_default=True, help="Show the people under this name in tables."
-)
-@click.option(
-    "--leaks/--no-leaks",
-    default=True,
-    show_default=True,
-    help="Look for private facts that come out; this takes longest.",
-)
+@click.option("--label", metavar="NAME", default="people", help="Show the people under this name in tables.")
+@click.option("--leaks/--no-leaks", default=True, help="Look for private facts that come out; this takes longest.")
 @click.option(
     "--scenarios",
     metavar="FOLDER",
@@ -162,8 +147,8 @@ def import_() -> None:
     help="Also write the scenarios to this folder, to simulate models on them.",
 )
 @db_option
-@json_option
-def talks(files: Sequence[Path], scenarios: Path | None, db: str | None, as_json: bool, **options: Any) -> None:
+@answers
+def talks(files: Sequence[Path], scenarios: Path | None, db: str | None, **options: Any) -> Answer:
     """Store conversations of people as a run of the mode `people`, scored as simulated ones are.
 
     The same files are stored once. If a file has a defect, nothing is stored. docs/human-talks.md has the formats.
@@ -179,19 +164,18 @@ def talks(files: Sequence[Path], scenarios: Path | None, db: str | None, as_json
     found = import_talks(store, files, Options(**options), say)
     if scenarios:
         say(f"wrote {len(write_scenarios(store, found.run_id, scenarios))} scenarios to {scenarios}")
-    if as_json:
-        print_json(found.as_json())
-        return
+    return Answer(found.as_json(), _imported(found))
+
+
+def _imported(found: Imported) -> Text:
     if not found.new:
-        click.echo(f"already imported as run {found.run_id}")
-        say(f"to import it again: localsim runs rm {found.run_id}")
+        yield f"already imported as run {found.run_id}"
+        yield Note(f"to import it again: localsim runs rm {found.run_id}")
         return
-    click.echo(f"run {found.run_id}: {found.conversations} conversations on {found.scenarios} scenarios")
-    for reason, count in found.left_out.items():
-        echo(f"  {count} left out: {reason}")
-    for note, count in found.notes.items():
-        echo(f"  {count} without a family: {note}")
+    yield f"run {found.run_id}: {found.conversations} conversations on {found.scenarios} scenarios"
+    yield from (f"  {count} left out: {reason}" for reason, count in found.left_out.items())
+    yield from (f"  {count} without a family: {note}" for note, count in found.notes.items())
     for name, (equal, unread, n) in found.agreement.items():
         missing = f" ({unread} could not be read)" if unread else ""
-        echo(f"  {name}, as read from the words, equals the corpus's own in {equal} of {n} conversations{missing}")
-    say(f"next: localsim report {found.run_id}, or localsim report RUN --people {found.run_id}")
+        yield f"  {name}, as read from the words, equals the corpus's own in {equal} of {n} conversations{missing}"
+    yield Note(f"next: localsim report {found.run_id}, or localsim report RUN --people {found.run_id}")

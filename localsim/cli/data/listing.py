@@ -9,16 +9,9 @@ from typing import Any
 import click
 
 from localsim.cli import completion
-from localsim.cli.common import (
-    clean,
-    db_option,
-    echo,
-    json_option,
-    print_json,
-    print_table,
-    say,
-    store_of,
-)
+from localsim.cli.answers import Answer, Note, Styled, Table, Text, answers
+from localsim.cli.common import db_option, run_argument, store_of, yes_option
+from localsim.cli.progress import clean
 from localsim.conversation.episode import counted
 from localsim.runs import telling
 from localsim.store.queries import runs as queries
@@ -34,25 +27,26 @@ def runs(ctx: click.Context) -> None:
 
 @runs.command("list")
 @db_option
-@json_option
-def list_(db: str | None = None, as_json: bool = False) -> None:
+@answers
+def list_(db: str | None) -> Answer:
     """List runs, newest first. The first 15 characters of an id are the start of the run, in UTC."""
     store = store_of(db)
     facts = {row["run_id"]: row for row in queries.every_run(store)}
-    if as_json:
-        called = telling.names_of(store, list(facts.values()))
-        rows = queries.run_list(store)
-        print_json(
-            [{**row, "called": called[row["run_id"]], "searched": facts[row["run_id"]]["searched"]} for row in rows]
-        )
-        return
-    called = telling.names_of(store, list(facts.values()), room=_NAME)
-    print_table(
-        ["run", "name", "episodes", "status", "leaks"], [_line(row, called) for row in facts.values()], short=True
-    )
-    for row in facts.values():
-        if row["status"] == "interrupted" and (remark := telling.leaks_remark(row)):
-            say(remark)
+    called = telling.names_of(store, list(facts.values()))
+    rows = [
+        {**row, "called": called[row["run_id"]], "searched": facts[row["run_id"]]["searched"]}
+        for row in queries.run_list(store)
+    ]
+
+    def text() -> Text:
+        short = telling.names_of(store, list(facts.values()), room=_NAME)
+        heads = ["run", "name", "episodes", "status", "leaks"]
+        yield Table(heads, [_line(row, short) for row in facts.values()], short=True)
+        for row in facts.values():
+            if row["status"] == "interrupted" and (remark := telling.leaks_remark(row)):
+                yield Note(remark)
+
+    return Answer(rows, text())
 
 
 _NAME = 48
@@ -68,10 +62,10 @@ def _line(row: Mapping[str, Any], called: Mapping[str, str]) -> list[str]:
 
 
 @runs.command("show")
-@click.argument("run", default="@last", shell_complete=completion.runs)
+@run_argument
 @db_option
-@json_option
-def show_run(run: str, db: str | None, as_json: bool) -> None:
+@answers
+def show_run(run: str, db: str | None) -> Answer:
     """Print the options, models and versions of a run, and the reasons of failed episodes."""
     store = store_of(db)
     run_id = store.run_id(run)
@@ -81,24 +75,24 @@ def show_run(run: str, db: str | None, as_json: bool) -> None:
     for key in ("plan_json", "models_json", "versions_json"):
         row[key.removesuffix("_json")] = json.loads(row.pop(key))
     row["failures"] = queries.failed_episodes(store, run_id)
-    if as_json:
-        print_json(row)
-        return
-    echo(row.pop("called"), bold=True)
-    if remark := telling.leaks_remark(facts):
-        click.secho(remark, fg="yellow")
-    for key, value in row.items():
-        if isinstance(value, dict):
-            echo(key, bold=True)
-            for name, detail in value.items():
-                echo(f"  {name}: {json.dumps(detail, default=str)}")
-        else:
-            echo(f"{key}: {value}")
+
+    def text() -> Text:
+        yield Styled(row["called"], bold=True)
+        if remark := telling.leaks_remark(facts):
+            yield Styled(remark, "yellow")
+        for key, value in row.items():
+            if isinstance(value, dict):
+                yield Styled(key, bold=True)
+                yield from (f"  {name}: {json.dumps(detail, default=str)}" for name, detail in value.items())
+            elif key != "called":
+                yield f"{key}: {value}"
+
+    return Answer(row, text())
 
 
 @runs.command("rm")
 @click.argument("run", shell_complete=completion.runs)
-@click.option("-y", "--yes", is_flag=True, help="Delete without asking for confirmation.")
+@yes_option()
 @db_option
 def remove(run: str, yes: bool, db: str | None) -> None:
     """Delete a run with its episodes, turns and scores."""

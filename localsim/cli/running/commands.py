@@ -2,43 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import closing
+from itertools import chain
 from typing import Any
 
 import click
 
-from localsim.backends.open import absolute, chosen_model, memory_plans
+from localsim.backends.open import absolute, chosen_model
 from localsim.cli import completion
-from localsim.cli.common import (
-    Progress,
-    Reassurance,
-    cluster_option,
-    db_option,
-    gpu_option,
-    json_option,
-    print_json,
-    say,
-    store_of,
-    weights_from,
-    weights_option,
-)
-from localsim.cli.running.ending import conclude, simulate
+from localsim.cli.answers import Answer, Note, Text, answers
+from localsim.cli.common import cluster_option, db_option, gpu_option, store_of, weights_from, weights_option
+from localsim.cli.progress import Progress, Reassurance, say
+from localsim.cli.running.ending import conclusion, simulate
 from localsim.cli.running.options import (
     ModesOption,
-    context_option,
+    drawing_options,
     fail_option,
-    grammar_option,
     grants_of,
     live_option,
-    model_option,
-    modes_of,
+    modes_option,
     name_option,
-    parallel_option,
-    repro_option,
     roles_of,
-    seed_option,
     settings_of,
-    temperature_option,
     threads_option,
 )
 from localsim.cli.running.playing import strict_option
@@ -48,13 +34,22 @@ from localsim.models.registry import constructed, labelled
 from localsim.runs import preview, runner
 from localsim.runs.plan import PRIMARY, Plan, free, layouts_of
 from localsim.scenarios.find import find_scenarios
-from localsim.store.database import Store
 from localsim.store.queries.runs import progress_of
 
 
 @click.command()
 @click.argument("scenarios", nargs=-1, required=True, shell_complete=completion.scenarios)
-@model_option
+@click.option(
+    "-m",
+    "--model",
+    "models",
+    cls=ModesOption,
+    multiple=True,
+    metavar="MODEL",
+    shell_complete=completion.models,
+    help="Simulate with this model: a name, a .gguf file, or scripted[:PLAYER] [LOCALSIM_MODEL, else starter]. Repeat "
+    "for several models: each gets a run with the same scenarios and seeds.",
+)
 @click.option(
     "--role",
     "roles",
@@ -64,24 +59,14 @@ from localsim.store.queries.runs import progress_of
     help="Use another model for one agent, by name or by number in speaking order (2=MODEL), or for the writer of "
     "scripts; may be repeated.",
 )
-@click.option(
-    "--mode",
-    "modes",
-    cls=ModesOption,
-    multiple=True,
-    default=("agents",),
-    show_default=True,
-    callback=modes_of,
-    metavar="MODE",
-    help="Simulate this mode: script, agents, mindreaders, all of these, or iterative; several with commas.",
-)
+@modes_option("Simulate this mode: script, agents, mindreaders, all of these, or iterative; several with commas.")
 @click.option(
     "--see",
     multiple=True,
     cls=ModesOption,
     metavar="[NAME=]ITEM,...",
     help="Let the agents of agents mode see private items of each other: goal, secret, facts, facts:N, profile or all; "
-    "with NAME= or 1= one agent only. Repeat it for more conditions; none is the usual one.",
+    "with NAME= or 1= one agent only. Repeat for more conditions; none grants nothing.",
 )
 @click.option(
     "--announced", is_flag=True, help="Tell every agent what each one sees, instead of only the one who sees."
@@ -94,20 +79,13 @@ from localsim.store.queries.runs import progress_of
     "--episodes",
     type=click.IntRange(1),
     default=1,
-    show_default=True,
     help="Simulate this many episodes of each scenario in each mode.",
 )
-@seed_option
-@parallel_option
-@temperature_option
-@grammar_option
-@repro_option
-@context_option
+@drawing_options
 @click.option(
     "--overflow",
     type=click.Choice(OVERFLOWS),
     default="error",
-    show_default=True,
     help="Let a conversation that outgrows its context fail (error), or drop its oldest turns.",
 )
 @gpu_option
@@ -117,14 +95,12 @@ from localsim.store.queries.runs import progress_of
     metavar="K",
     type=click.IntRange(0, MOST),
     default=0,
-    show_default=True,
     help=f"Simulate everything in K variants of wording, line breaks, temperature and penalties, up to {MOST}.",
 )
 @click.option(
     "--primary",
     metavar="KEY[:CONTRAST]",
     default=PRIMARY,
-    show_default=True,
     help="Declare the primary outcome: a measure, and information, authorship or both.",
 )
 @click.option(
@@ -142,7 +118,6 @@ from localsim.store.queries.runs import progress_of
     "--length",
     type=click.Choice(["short", "free"]),
     default="short",
-    show_default=True,
     help="Ask for short lines, or for no length, so that words per turn are a finding.",
 )
 @click.option("--dry-run", is_flag=True, help="Print the plan with memory and time, and simulate nothing.")
@@ -150,8 +125,8 @@ from localsim.store.queries.runs import progress_of
 @strict_option
 @live_option
 @db_option
-@json_option
-def run(scenarios: tuple[str, ...], **options: Any) -> None:
+@answers
+def run(scenarios: tuple[str, ...], models: tuple[str, ...], **options: Any) -> Answer:
     """Simulate scenarios (files, folders or names) and store every prompt and turn.
 
     Scripted players need no model. For any scenario: auto (plain `scripted`), omniscient, smalltalk. For mutual_friends
@@ -163,7 +138,21 @@ def run(scenarios: tuple[str, ...], **options: Any) -> None:
     localsim run mutual_friends_01 --mode all -n 4
     localsim run mutual_friends_01 --mode all -m scripted:omniscient --leaks
     localsim run roommates --role Kit=scripted:smalltalk --live
+    localsim run mutual_friends_01 --mode all -m qwen2.5-coder-0.5b -m qwen2.5-coder-1.5b
     """
+    if len(models) > 1 and options["name"]:
+        raise click.UsageError("--name names one run, and each model gets a run of its own")
+    made = [_run(scenarios, {**options, "model": model}) for model in models or (None,)]
+    if len(made) == 1:
+        return made[0]
+    runs = " ".join([*(f"@last-{number}" for number in range(len(made) - 1, 0, -1)), "@last"])
+    lines = chain(
+        *(each.text for each in made), [] if options["dry_run"] else [Note(f"side by side: localsim report {runs}")]
+    )
+    return Answer([each.data for each in made], lines, next(filter(None, (each.error for each in made)), None))
+
+
+def _run(scenarios: tuple[str, ...], options: Mapping[str, Any]) -> Answer:
     roles = {role: absolute(model) for role, model in options["roles"].items()}
     models = (chosen_model(options["model"]), *roles.values())
     plan = Plan(
@@ -178,14 +167,14 @@ def run(scenarios: tuple[str, ...], **options: Any) -> None:
     )
     _check_primary(plan)
     weights = weights_from(options["weights"], options["sensitivity"])
+    store, cluster = store_of(options["db"]), options["cluster"]
     if options["dry_run"]:
-        _print_plan(plan, store_of(options["db"]), options["as_json"])
-        return
+        found = preview.preview(plan, store, say)
+        return Answer(found.as_json(), _plan(plan, found))
     for model in dict.fromkeys((plan.model, *plan.roles.values())):
         if constructed(model):
             say(labelled(model))
-    store, cluster = store_of(options["db"]), options["cluster"]
-    simulate(plan, store, options, leaks=options["leaks"], weights=weights, cluster=cluster)
+    return simulate(plan, store, options, leaks=options["leaks"], weights=weights, cluster=cluster)
 
 
 @click.command()
@@ -195,10 +184,8 @@ def run(scenarios: tuple[str, ...], **options: Any) -> None:
 @strict_option
 @live_option
 @db_option
-@json_option
-def resume(
-    run_id: str, cluster: str | None, fail_on_error: float, strict: bool, live: bool, db: str | None, as_json: bool
-) -> None:
+@answers
+def resume(run_id: str, cluster: str | None, fail_on_error: float, strict: bool, live: bool, db: str | None) -> Answer:
     """Continue an interrupted run. Finished episodes are kept; the others continue after their last turn.
 
     \b
@@ -208,10 +195,10 @@ def resume(
     store = store_of(db)
     run_id = store.run_id(run_id, to_resume=True)
     planned, done = progress_of(store, run_id)
-    progress = Progress(planned, done, live=live, quiet=as_json, store=store)
-    with Reassurance("reading what the run has stored", quiet=as_json), closing(progress):
+    progress = Progress(planned, done, live=live, store=store)
+    with Reassurance("reading what the run has stored"), closing(progress):
         result = runner.resume(run_id, store, progress, say, cluster=cluster)
-    conclude(result, store.path, as_json, fail_on_error, strict=strict)
+    return conclusion(result, store.path, fail_on_error, strict=strict)
 
 
 def _check_primary(plan: Plan) -> None:
@@ -221,40 +208,16 @@ def _check_primary(plan: Plan) -> None:
         check_primary(plan)
 
 
-def _print_plan(plan: Plan, store: Store, as_json: bool) -> None:
-    specs = plan.specs()
-    turns = sum(spec.scenario.limits.turns for spec in specs)
-    parallel = preview.side_by_side(plan, say)
-    data: dict[str, Any] = {
-        "scenarios": [loaded.scenario.id for loaded in plan.scenarios],
-        "modes": list(plan.modes),
-        "see": list(plan.see),
-        "models": sorted({model for spec in specs for model in spec.models.values()}),
-        "variants": max(1, plan.perturb),
-        "episodes": len(specs),
-        "turns_at_most": turns,
-        "seed": plan.seed,
-        "repro": plan.repro,
-        "parallel": parallel,
-        "primary": plan.primary,
-        "memory": (memory := [str(each) for each in memory_plans(preview.needs_of(plan, parallel))]),
-    }
-    curves = preview.curves(preview.needs_of(plan, parallel))
-    data["lanes"] = {name: curve.as_json() for name, curve in curves.items()}
-    found = preview.minutes(plan, parallel, store)
-    data["forecast"] = vars(found) if found else None
-    if as_json:
-        print_json(data)
-        return
+def _plan(plan: Plan, found: preview.Preview) -> Text:
     variants = f" x {plan.perturb} variants" if plan.perturb > 1 else ""
     kinds = f"{len(plan.modes)} modes"
     if plan.see:
-        kinds = f"{len({(spec.mode, spec.grants) for spec in specs})} conditions"
-    click.echo(
-        f"{len(plan.scenarios)} scenarios x {kinds} x {plan.episodes}{variants} = {len(specs)} "
-        f"episodes, at most {turns} turns, {parallel} at a time, models: {', '.join(map(labelled, data['models']))}"
+        kinds = f"{len({(spec.mode, spec.grants) for spec in plan.specs()})} conditions"
+    yield (
+        f"{len(plan.scenarios)} scenarios x {kinds} x {plan.episodes}{variants} = {found.episodes} episodes, at most "
+        f"{found.turns_at_most} turns, {found.parallel} at a time, models: {', '.join(map(labelled, found.models))}"
     )
-    for line in (*memory, *(f"{labelled(name)}, conversations at a time: {curve}" for name, curve in curves.items())):
-        click.echo(line)
-    if found:
-        click.echo(f"{found}; leaks are looked for after that")
+    yield from found.memory
+    yield from (f"{labelled(name)}, conversations at a time: {curve}" for name, curve in found.lanes.items())
+    if found.forecast:
+        yield f"{found.forecast}; leaks are looked for after that"

@@ -119,7 +119,7 @@ def serve(
     localsim experiment serve mine.yaml -m scripted:friends --host 192.168.1.20
     """
     try:
-        from localsim.web.people.experiment.begin import Wish, serve_experiment
+        from localsim.web.experiment.begin import Wish, serve_experiment
     except ImportError as error:
         raise InvalidInput(f"an experiment needs {error.name}", hint='pip install "localsim[web]"') from error
     study = find_experiment(file)
@@ -186,10 +186,7 @@ def _print_results(store: Store, name: str, run_id: str, runs: list[str], *, as_
     echo("success: talks of those who finished that reached their goal, of those with an outcome.")
     if answers:
         echo("")
-        cells = [
-            [row["part"], f"{row['bank']}/{row['item']}", row["condition"], row["n"], row["mean"], row["sd"]]
-            for row in answers
-        ]
+        cells = [[row.part, f"{row.bank}/{row.item}", row.condition, row.n, row.mean, row.sd] for row in answers]
         print_table(["part", "question", "condition", "answers", "mean", "sd"], cells)
         echo("mean: of the points, numbers, or places of the options from 1, of those who finished.")
     _print_rubric(store, run_id, rubric)
@@ -215,10 +212,7 @@ def _print_rubric(store: Store, run_id: str, rows: list[Rated]) -> None:
         echo(f"no judge yet:  localsim score {run_id} --judge MODEL --rubric {rows[0].rubric} --db {store.path}")
 
 
-def _cells(row: dict[str, Any]) -> list[Any]:
-    success = f"{row['successes']} of {row['scored']}" if row["scored"] else None
-    left = row["unpaired"] + row["withdrawn"] + row["away"]
-    return [
-        row["condition"], row["assigned"], row["finished"], left, success, row["messages"], row["before"],
-        row["after"], row["ratings"],
-    ]  # fmt: skip
+def _cells(row: queries.ConditionCounts) -> list[Any]:
+    success = f"{row.successes} of {row.scored}" if row.scored else None
+    left = row.unpaired + row.withdrawn + row.away
+    return [row.condition, row.assigned, row.finished, left, success, row.messages, row.before, row.after, row.ratings]

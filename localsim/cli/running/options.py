@@ -9,8 +9,7 @@ from typing import Any
 import click
 
 from localsim.backends.open import chosen_model
-from localsim.cli import completion
-from localsim.cli.common import Finite
+from localsim.cli.common import Finite, Option, model_option, together
 from localsim.conversation.episode import MODES, REPRO_LEVELS, SIMULATED, Mode
 from localsim.conversation.grants import ANNOUNCED, DECOYS, NONE, parse
 from localsim.errors import suggest
@@ -35,6 +34,20 @@ class ModesOption(click.Option):
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
         """Take one text for a list of one."""
         return super().type_cast_value(ctx, (value,) if isinstance(value, str) else value)
+
+
+def modes_option(help_text: str) -> Option:
+    """Return the option --mode."""
+    return click.option(
+        "--mode",
+        "modes",
+        cls=ModesOption,
+        multiple=True,
+        default=("agents",),
+        callback=modes_of,
+        metavar="MODE",
+        help=help_text,
+    )
 
 
 def roles_of(_ctx: click.Context, _param: click.Parameter, values: Iterable[str]) -> dict[str, str]:
@@ -73,54 +86,49 @@ def _name(_ctx: click.Context, _param: click.Parameter, value: str | None) -> st
 
 
 fail_option = click.option(
-    "--fail-on-error", type=Finite(0), default=0.2, show_default=True,
+    "--fail-on-error",
+    type=Finite(0),
+    default=0.2,
     help="Exit with code 6 if more episodes than this fail: a share below 1, or a number from 1.",
-)  # fmt: skip
-live_option = click.option("--live", is_flag=True, help="Print each turn as soon as it is written.")
-
-
-model_option = click.option(
-    "-m",
-    "--model",
-    shell_complete=completion.models,
-    help="Simulate with this model: a name, a .gguf file, or scripted[:PLAYER] [LOCALSIM_MODEL, else starter].",
 )
-seed_option = click.option(
-    "--seed",
-    type=click.IntRange(0, 2**63 - 1),
-    default=1,
-    show_default=True,
-    help="Derive the seeds of all episodes from this one.",
+live_option = click.option("--live", is_flag=True, help="Print each turn as soon as it is written.")
+simulated_model_option = model_option(
+    "Simulate with this model: a name, a .gguf file, or scripted[:PLAYER] [LOCALSIM_MODEL, else starter]."
+)
+_seed_option = click.option(
+    "--seed", type=click.IntRange(0, 2**63 - 1), default=1, help="Derive the seeds of all episodes from this one."
 )
 parallel_option = click.option(
     "-j",
     "--parallel",
     default="auto",
-    show_default=True,
     callback=_parallel,
     help="Simulate this many episodes at a time: a number, or auto.",
 )
-temperature_option = click.option(
+_temperature_option = click.option(
     "--temperature",
     type=Finite(0, 5),
     help="Sample with this temperature; 0 always takes the likeliest token [that of the model's layout].",
 )
-grammar_option = click.option(
+_grammar_option = click.option(
     "--no-grammar", is_flag=True, help="Do not force the model to write in the format of actions."
 )
-repro_option = click.option(
+_repro_option = click.option(
     "--repro",
     type=click.Choice(REPRO_LEVELS),
     default="stable",
-    show_default=True,
     help="Repeat the same text (exact, slower), or the same seeds and schedule (stable); fast runs as stable today.",
 )
-context_option = click.option(
+_context_option = click.option(
     "--ctx",
     "context",
     type=click.IntRange(256),
     help="Reserve this many tokens for each conversation [as many as the longest one needs].",
 )
+drawing_options = together(
+    _seed_option, parallel_option, _temperature_option, _grammar_option, _repro_option, _context_option
+)
+"""How commands that simulate draw and write the turns."""
 threads_option = click.option(
     "--threads", type=click.IntRange(1), help="Compute with this many threads [one for each physical core]."
 )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import click
 
-from localsim.cli.common import clean
+from localsim.cli.answers import Styled
 from localsim.errors import DoesNotPlay
 
 strict_option = click.option(
@@ -16,13 +16,20 @@ strict_option = click.option(
 )
 
 
-def print_playing(sentences: Sequence[str]) -> None:
-    """Print what `Playing.sentences` returns, before anything else of a result."""
+def playing_lines(sentences: Sequence[str]) -> Iterator[Styled]:
+    """Yield what `Playing.sentences` returns; it comes before anything else of a result."""
     for number, sentence in enumerate(sentences):
-        click.secho(clean(sentence), fg="yellow", bold=number == 0)
+        yield Styled(sentence, "yellow", bold=number == 0)
+
+
+def refusal(sentences: Sequence[str], *, strict: bool) -> DoesNotPlay | None:
+    """Return the error that follows all output if the option is given and there is something to say."""
+    if not (strict and sentences):
+        return None
+    return DoesNotPlay("talks do not play, so a conclusion is withheld", hint="all talks and scores are stored")
 
 
 def refuse(sentences: Sequence[str], *, strict: bool) -> None:
-    """Raise DoesNotPlay if the option is given and there is something to say; it follows all output."""
-    if strict and sentences:
-        raise DoesNotPlay("talks do not play, so a conclusion is withheld", hint="all talks and scores are stored")
+    """Raise what `refusal` returns."""
+    if (error := refusal(sentences, strict=strict)) is not None:
+        raise error

@@ -9,11 +9,13 @@ import click
 
 from localsim.backends.open import chosen_model
 from localsim.cli import completion
-from localsim.cli.common import clean, gpu_option, json_option, print_json, say, store_of
+from localsim.cli.answers import Answer, Styled, Text, answers
+from localsim.cli.common import gpu_option, store_of
+from localsim.cli.progress import say
 from localsim.cli.running.ending import played
 from localsim.cli.running.options import live_option, parallel_option, threads_option
 from localsim.errors import DoesNotPlay, Interrupted, TooManyFailures
-from localsim.reports.conversation.trials import trial_of, trials_path
+from localsim.reports.conversation.trials import Trial, trial_of, trials_path
 from localsim.runs import preview
 from localsim.runs.runner import Result
 from localsim.store.database import Store
@@ -27,8 +29,8 @@ from localsim.store.database import Store
 @click.option("--strict", is_flag=True, help="Exit with code 6 if the model does not hold these conversations.")
 @live_option
 @click.option("--db", metavar="FILE", help="Keep the talks in this database file [one in the cache folder].")
-@json_option
-def try_(name: str, db: str | None, as_json: bool, strict: bool, **options: Any) -> None:
+@answers
+def try_(name: str, db: str | None, strict: bool, live: bool, **options: Any) -> Answer:
     """Try if a model can hold these conversations: twelve talks, a few minutes, a verdict with excerpts.
 
     It plays a search, a bargain, an everyday talk and a situation in script, agents and mindreaders, with the same
@@ -43,21 +45,18 @@ def try_(name: str, db: str | None, as_json: bool, strict: bool, **options: Any)
     from localsim.reports.conversation.trials import trial
 
     model = chosen_model(name)
-    plan = trial_of(model, parallel=options["parallel"], gpu=options["gpu"], threads=options["threads"])
+    plan = trial_of(model, **options)
     store = store_of(db or str(trials_path()))
     store.path.parent.mkdir(parents=True, exist_ok=True)
     say(f"{len(plan.scenarios)} scenarios in {len(plan.modes)} modes: {len(plan.specs())} talks")
     if forecast := preview.minutes(plan, preview.side_by_side(plan, say), store):
         say(str(forecast))
-    result = played(plan, store, {"as_json": as_json, "live": options["live"]}, leaks=False)
+    result = played(plan, store, live=live, leaks=False)
     _check(result, store)
     found = trial(store, result.run_id, model, plan.modes)
-    if as_json:
-        print_json({**result.as_json(), **found.as_json(), "db": str(store.path)})
-    else:
-        _print(found, result, store)
-    if strict and not found.holds:
-        raise DoesNotPlay(found.verdict.rstrip("."), hint="localsim models list shows other models")
+    error = DoesNotPlay(found.verdict.rstrip("."), hint="localsim models list shows other models")
+    data = {**result.as_json(), **found.as_json(), "db": str(store.path)}
+    return Answer(data, _verdict(found, result, store), error if strict and not found.holds else None)
 
 
 def _check(result: Result, store: Store) -> None:
@@ -69,22 +68,20 @@ def _check(result: Result, store: Store) -> None:
         raise TooManyFailures(f"all {result.planned} talks failed", hint=reasons)
 
 
-def _print(found: Any, result: Result, store: Store) -> None:
+def _verdict(found: Trial, result: Result, store: Store) -> Text:
     from localsim.reports.conversation.playing import clipped
 
-    click.secho(clean(found.verdict), bold=True, fg=None if found.holds else "yellow")
+    yield Styled(found.verdict, None if found.holds else "yellow", bold=True)
     for excerpt in found.excerpts:
-        click.echo(clean(f"\n{excerpt.heading}"))
-        for turn, speaker, text in excerpt.turns:
-            click.echo(clean(f"{turn:>4} {speaker}: {clipped(text)}"))
-    click.echo()
+        yield f"\n{excerpt.heading}"
+        yield from (f"{turn:>4} {speaker}: {clipped(text)}" for turn, speaker, text in excerpt.turns)
+    yield ""
     if result.summary.failed:
-        click.echo(f"{result.summary.failed} more talks failed: localsim runs show {result.run_id} lists the reasons")
+        yield f"{result.summary.failed} more talks failed: localsim runs show {result.run_id} lists the reasons"
     rate = result.summary.tokens_generated / result.seconds if result.seconds else 0
     if rate:
-        click.echo(f"Speed: {rate:.0f} tokens a second, {result.seconds:.0f} s in all.")
-        click.echo(found.settings)
+        yield f"Speed: {rate:.0f} tokens a second, {result.seconds:.0f} s in all."
+        yield found.settings
     if found.instead:
-        click.echo(found.instead)
-    database = shlex.quote(str(store.path))
-    click.echo(f"To read a talk: localsim show {found.excerpts[0].episode_id} --db {database}")
+        yield found.instead
+    yield f"To read a talk: localsim show {found.excerpts[0].episode_id} --db {shlex.quote(str(store.path))}"

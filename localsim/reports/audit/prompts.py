@@ -46,6 +46,7 @@ from localsim.reports.audit.texts import (
     words,
 )
 from localsim.reports.audit.turns import Readers
+from localsim.scenarios.casting.playing import unplayable
 from localsim.store.database import Store
 from localsim.store.episodes import contents_of, stored_scenarios, transcript_of
 from localsim.store.queries import runs as queries
@@ -157,6 +158,11 @@ def leaks_at_first(loaded: LoadedScenario) -> Iterator[str]:
                 prompt = APART.join(texts)
                 for what, text in held(prompt, loaded, mode, viewer, []):
                     yield f"{what} is in the first prompt of {viewer} in {mode}, layout {layout}: {text}"
+
+
+def playable(loaded: LoadedScenario) -> list[str]:
+    """Return what makes a casting tell nothing about those who play it; [] for a good one."""
+    return [*unplayable(loaded), *leaks_at_first(loaded)]
 
 
 def found_in(

@@ -2,28 +2,53 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
+from localsim.conversation.episode import Mode, StopReason
 from localsim.store.database import Store
 from localsim.store.episodes import TURN
 
-Row = dict[str, Any]
+
+@dataclass(frozen=True)
+class PlayedTalk:
+    """An episode of people."""
+
+    episode_id: str
+    scenario_id: str
+    mode: Mode
+    status: str
+    stop_reason: StopReason | None
+    error: str | None
+    turns: int
+    success: float | None
+    """None if it is not scored."""
+    fault: str | None
+    """The worst fault of a talk that does not play; '' if it plays, None if that is not scored."""
 
 
-def has_run(store: Store, run_id: str) -> bool:
-    """Return True if the database has a run with exactly this id."""
-    return store.path.exists() and bool(store.rows("SELECT 1 FROM runs WHERE run_id = ?", [run_id]))
+@dataclass(frozen=True)
+class StoredBet:
+    """A bet of a player."""
+
+    mode: Mode
+    """The mode of the talk that it is about."""
+    value_json: str
 
 
-def talks_of_run(store: Store, run_id: str) -> list[Row]:
-    """The episodes of a run: episode_id, scenario_id, mode, model, status, stop_reason, error, turns, success, fault.
+@dataclass(frozen=True)
+class ReplayCount:
+    """Decisions that were replayed from an earlier class, and that the fallback made instead."""
 
-    The success is None if it is not scored. The fault is the worst one of a talk that does not play, '' if it plays and
-    None if that is not scored.
-    """
-    return store.rows(
-        "SELECT e.episode_id, e.scenario_id, e.mode, e.model, e.status, e.stop_reason, e.error, e.turns, "
-        "s.value AS success, "
+    replayed: int
+    fallback: int
+
+
+def talks_of_run(store: Store, run_id: str) -> list[PlayedTalk]:
+    """The episodes of a run."""
+    return store.select(
+        PlayedTalk,
+        "SELECT e.episode_id, e.scenario_id, e.mode, e.status, e.stop_reason, e.error, e.turns, s.value AS success, "
         "CASE WHEN p.value >= 1 THEN '' WHEN p.value < 1 THEN p.label END AS fault "
         "FROM v_episodes e LEFT JOIN v_scores s ON s.episode_id = e.episode_id AND s.name = 'success' AND s.newest "
         "LEFT JOIN v_scores p ON p.episode_id = e.episode_id AND p.name = 'plays' AND p.newest "
@@ -32,16 +57,17 @@ def talks_of_run(store: Store, run_id: str) -> list[Row]:
     )
 
 
-def bets_of_run(store: Store, run_id: str) -> list[Row]:
-    """The bets of the players of a run: mode of the talk, value_json."""
-    return store.rows(
+def bets_of_run(store: Store, run_id: str) -> list[StoredBet]:
+    """The bets of the players of a run."""
+    return store.select(
+        StoredBet,
         "SELECT mode_1 AS mode, value_json FROM v_annotations "
         "WHERE task = 'bet' AND run_id = ? ORDER BY item_id, rater",
         [run_id],
     )
 
 
-def decisions(store: Store, run_id: str, writer: str) -> list[Row]:
+def decisions(store: Store, run_id: str, writer: str) -> list[dict[str, Any]]:
     """The turns that a writer, such as the people of a class, made in the completed episodes of a run.
 
     Columns: episode_id, scenario_hash, mode, and TURN, by episode and turn.
@@ -54,9 +80,10 @@ def decisions(store: Store, run_id: str, writer: str) -> list[Row]:
     )
 
 
-def replayed(store: Store, run_id: str) -> Row:
-    """The number of decisions that were replayed from an earlier class, and that the fallback made instead."""
-    return store.rows(
+def replayed(store: Store, run_id: str) -> ReplayCount:
+    """How many decisions of a run were replayed."""
+    return store.select(
+        ReplayCount,
         "SELECT count(*) FILTER (NOT json_exists(details_json, '$.fallback')) AS replayed, "
         "count(*) FILTER (json_exists(details_json, '$.fallback')) AS fallback "
         "FROM generations JOIN episodes USING (episode_id) "

@@ -16,14 +16,48 @@ def runs_of_experiment(store: Store, experiment: str) -> list[str]:
     return [row["run_id"] for row in store.rows(query, [experiment])] if store.path.exists() else []
 
 
-def by_condition(store: Store, run_id: str) -> list[Row]:
-    """The participants of a run by condition.
+@dataclass(frozen=True)
+class ConditionCounts:
+    """The participants of a condition, and what those who finished did."""
 
-    Columns: condition, assigned, finished, unpaired, withdrawn, away, and of those who finished: talks, scored (talks
-    with an outcome), successes, messages (mean of a talk), before and after (participants who answered these forms),
-    ratings. All are 0 where nothing is counted, and messages None.
-    """
-    return store.rows(
+    condition: str
+    assigned: int
+    finished: int
+    unpaired: int
+    withdrawn: int
+    away: int
+    talks: int
+    scored: int
+    """Talks with an outcome."""
+    successes: int
+    messages: float | None
+    """Mean of a talk; None without one."""
+    before: int
+    """Participants who answered the forms before the talk, as those after it."""
+    after: int
+    ratings: int
+
+
+@dataclass(frozen=True)
+class ItemAnswers:
+    """The answers with a number to one item by those of a condition who finished."""
+
+    condition: str
+    part: str
+    bank: str
+    item: str
+    n: int
+    mean: float
+    sd: float | None
+    """None for one answer."""
+    right_share: float | None
+    """None without right answers."""
+
+
+def by_condition(store: Store, run_id: str) -> list[ConditionCounts]:
+    """The participants of a run by condition."""
+    return store.select(
+        ConditionCounts,
         "SELECT p.condition, count(*) AS assigned, "
         + ", ".join(
             f"count(*) FILTER (p.status = '{status}') AS {status}"
@@ -44,12 +78,10 @@ def by_condition(store: Store, run_id: str) -> list[Row]:
     )
 
 
-def answers_by_condition(store: Store, run_id: str) -> list[Row]:
-    """The answers with a number of those who finished, by condition.
-
-    Columns: condition, part, bank, item, n, mean, sd (None for one answer), right_share (None without right answers).
-    """
-    return store.rows(
+def answers_by_condition(store: Store, run_id: str) -> list[ItemAnswers]:
+    """The answers with a number of those who finished, by condition."""
+    return store.select(
+        ItemAnswers,
         "SELECT * FROM (SELECT condition, part, bank, item, count(number) AS n, avg(number) AS mean, "
         "stddev_samp(number) AS sd, avg(is_right::INTEGER) AS right_share FROM v_participant_answers "
         "WHERE run_id = ? AND status = 'finished' AND number IS NOT NULL GROUP BY ALL) "

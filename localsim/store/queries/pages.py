@@ -1,7 +1,6 @@
 """The queries of the web pages. The `web` folder itself sends only SQL that a person typed.
 
-Each function opens the database for one query and closes it. Rows are dictionaries with the columns named in the
-docstring; a missing value is None.
+Each function opens the database for one query and closes it. A missing value is None.
 """
 
 from __future__ import annotations
@@ -9,17 +8,19 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
+from localsim.conversation.episode import CONDITIONS
+from localsim.conversation.grants import condition_name
 from localsim.conversation.scenario import AnswerKey
+from localsim.store.conditions import by_number
 from localsim.store.database import Store
 from localsim.store.queries import condition_sql
 
-Row = dict[str, Any]
-
 _EPISODES = (
     "WITH found AS (SELECT e.episode_id, e.scenario_id, e.title, coalesce(e.family, 'everyday') AS family, e.mode, "
-    "e.see, e.model, e.episode_index, e.status, coalesce(t.turns, 0) AS turns, e.error, s.success, "
+    "e.see, e.model, e.episode_index, e.status, coalesce(t.turns, 0) AS turns, s.success, "
     "coalesce(s.hits, 0) AS hits, "
     "coalesce(l.disclosed, 0) AS disclosed, "
     "coalesce(l.early, 0) AS early, coalesce(l.omniscient, 0) AS omniscient FROM v_episodes e "
@@ -43,6 +44,121 @@ _LEAK_CONDITIONS = {
     "omniscient": "omniscient > 0",
     "hits": "hits > 0",
 }
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """A run with its counts."""
+
+    run_id: str
+    name: str | None
+    status: str
+    started_utc: datetime
+    seed: int
+    repro: str
+    episodes_planned: int
+    completed: int
+    failed: int
+    plan_json: str
+
+
+@dataclass(frozen=True)
+class Sibling:
+    """An episode, one of those that share a scenario, seed, index and variant."""
+
+    episode_id: str
+    mode: str
+    see: str | None
+    model: str
+
+    @property
+    def condition(self) -> str:
+        """The mode, and what was granted."""
+        return condition_name(self.mode, self.see)
+
+    @property
+    def place(self) -> tuple[int, str, str]:
+        """What is sorted by: modes in their order, then grants, then models."""
+        return CONDITIONS.index(self.mode), by_number(self.see or ""), self.model
+
+
+@dataclass(frozen=True)
+class ResultRow:
+    """The results of a run in one family and condition."""
+
+    run_id: str
+    family: str
+    """`everyday` for scenarios of no family."""
+    mode: str
+    see: str | None
+    episodes: int
+    scored: int
+    """Episodes with a success that is known."""
+    success: float
+    """The number of successes."""
+
+
+@dataclass(frozen=True)
+class EpisodeRow(Sibling):
+    """An episode of a run."""
+
+    scenario_id: str
+    title: str
+    family: str
+    episode_index: int
+    status: str
+    turns: int
+    """Of agents."""
+    success: float | None
+    """None where it is not scored."""
+    hits: float
+    """Unearned hits."""
+    disclosed: int
+    early: int
+    """Facts that were disclosed too early."""
+    omniscient: int
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A generation for a turn."""
+
+    attempt: int
+    speaker: str
+    model: str
+    seed: int
+    cause: str
+    malformed: str | None
+    text: str
+    prompt_tokens: int
+    generated_tokens: int
+    duration_ms: float
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A question that a judge answered about an episode, alone or beside another one."""
+
+    evaluator: str
+    version: str
+    name: str
+    agent: str | None
+    sample: int
+    mode: str
+    """With grants, as is the other one."""
+    other_mode: str | None
+    instructions: str
+    prompt: str
+    thought: str | None
+    reply: str
+    malformed: str | None
+    truncated: bool
+    judge: str
+    seed: int
+    prompt_tokens: int
+    thought_tokens: int | None
+    generated_tokens: int
+    duration_ms: float
 
 
 @dataclass(frozen=True)
@@ -83,21 +199,26 @@ class EpisodeFilter:
 
 # ---- runs ----------------------------------------------------------------------------------------------------------
 
-
-def newest_runs(store: Store, limit: int = 200) -> list[Row]:
-    """The newest runs first: all columns of v_runs, and plan_json."""
-    return store.rows(
-        "SELECT v.*, r.plan_json FROM v_runs v JOIN runs r USING (run_id) ORDER BY v.started_utc DESC LIMIT ?", [limit]
-    )
+_RUNS = (
+    "SELECT v.run_id, v.name, v.status, v.started_utc, v.seed, v.repro, v.episodes_planned, v.completed, v.failed, "
+    "r.plan_json FROM v_runs v JOIN runs r USING (run_id) "
+)
 
 
-def results(store: Store, runs: list[str]) -> list[Row]:
-    """The results of runs by family and condition, in no order.
+def newest_runs(store: Store, limit: int = 200) -> list[RunRow]:
+    """The newest runs first."""
+    return store.select(RunRow, f"{_RUNS} ORDER BY v.started_utc DESC LIMIT ?", [limit])
 
-    Columns: run_id, family (`everyday` for scenarios of no family), mode, see, episodes, scored (those with a success
-    that is known) and success (their number of successes).
-    """
-    return store.rows(
+
+def run_of(store: Store, run_id: str) -> RunRow:
+    """One run, which must exist."""
+    return store.select(RunRow, f"{_RUNS} WHERE v.run_id = ?", [run_id])[0]
+
+
+def results(store: Store, runs: Sequence[str]) -> list[ResultRow]:
+    """The results of runs by family and condition, in no order."""
+    return store.select(
+        ResultRow,
         "SELECT e.run_id, coalesce(s.family, 'everyday') AS family, e.mode, e.see, "
         "count(*) AS episodes, "
         "count(c.value) AS scored, coalesce(sum(c.value), 0) AS success "
@@ -109,35 +230,14 @@ def results(store: Store, runs: list[str]) -> list[Row]:
     )
 
 
-def run_with_plan(store: Store, run_id: str) -> Row:
-    """All columns of v_runs for one run, and plan_json."""
-    query = "SELECT v.*, r.plan_json FROM v_runs v JOIN runs r USING (run_id) WHERE v.run_id = ?"
-    return store.rows(query, [run_id])[0]
-
-
-def run_with_counts(store: Store, run_id: str) -> Row:
-    """All columns of v_runs for one run."""
-    return store.rows("SELECT * FROM v_runs WHERE run_id = ?", [run_id])[0]
-
-
-def episodes_of_run(store: Store, run_id: str, chosen: EpisodeFilter, hits: Sequence[str]) -> list[Row]:
-    """The episodes of a run that pass a filter, by family, scenario and index.
-
-    Columns: episode_id, scenario_id, title, family, mode, see, model, episode_index, status, turns (of agents), error,
-    success
-    (None where it is not scored), and the number of unearned hits (the scores named `hits`), of facts disclosed, of
-    those disclosed too early (early) and of omniscient leaks.
-    """
+def episodes_of_run(store: Store, run_id: str, chosen: EpisodeFilter, hits: Sequence[str]) -> list[EpisodeRow]:
+    """The episodes of a run that pass a filter, by family, scenario and index; the scores `hits` are unearned hits."""
     condition, values = chosen.condition()
-    return store.rows(
+    return store.select(
+        EpisodeRow,
         f"{_EPISODES} SELECT * FROM found WHERE {condition} ORDER BY family, scenario_id, episode_index",
         [list(hits), run_id, run_id, run_id, run_id, *values],
     )
-
-
-def modes_and_models(store: Store, run_id: str) -> list[Row]:
-    """Each condition (mode, see) with a model in a run, in no order."""
-    return store.rows("SELECT DISTINCT mode, see, model FROM episodes WHERE run_id = ?", [run_id])
 
 
 def families_of_run(store: Store, run_id: str) -> list[str]:
@@ -171,7 +271,7 @@ def has_episode(store: Store, episode_id: str) -> bool:
     return bool(store.rows("SELECT 1 FROM episodes WHERE episode_id = ?", [episode_id]))
 
 
-def newest_leaks(store: Store, episode_id: str) -> list[Row]:
+def newest_leaks(store: Store, episode_id: str) -> list[dict[str, Any]]:
     """Disclosures and hints by the newest search for leaks, by turn and fact.
 
     Columns: fact_id, fact, owner, speaker, turn, label, kind, probability, evidence, first, early.
@@ -185,15 +285,17 @@ def newest_leaks(store: Store, episode_id: str) -> list[Row]:
     )
 
 
-def siblings(store: Store, episode_id: str) -> list[Row]:
-    """The run's other episodes of one scenario, seed, index and variant: episode_id, mode, see, model, in no order."""
-    return store.rows(
+def siblings(store: Store, episode_id: str) -> list[Sibling]:
+    """The run's other episodes of one scenario, seed, index and variant, in order of modes."""
+    found = store.select(
+        Sibling,
         "SELECT o.episode_id, o.mode, o.see, o.model FROM v_episodes e JOIN v_episodes o ON o.run_id = e.run_id AND "
         "o.scenario_hash = e.scenario_hash AND o.seed = e.seed AND o.episode_index = e.episode_index AND "
         "o.variant = e.variant "
         "WHERE e.episode_id = ? AND o.episode_id <> e.episode_id",
         [episode_id],
     )
+    return sorted(found, key=lambda each: each.place)
 
 
 def neighbours(store: Store, run_id: str, episode_id: str) -> tuple[str | None, str | None]:
@@ -207,28 +309,22 @@ def neighbours(store: Store, run_id: str, episode_id: str) -> tuple[str | None, 
     return (rows[0]["before"], rows[0]["after"]) if rows else (None, None)
 
 
-def attempts(store: Store, episode_id: str, turn: int) -> list[Row]:
-    """Every generation for a turn, malformed ones too, in the order in which they were made.
-
-    Columns: generation, attempt, speaker, model, seed, cause, malformed, text, prompt_tokens, generated_tokens,
-    duration_ms, details_json.
-    """
-    return store.rows(
-        "SELECT generation, attempt, speaker, model, seed, cause, malformed, text, prompt_tokens, generated_tokens, "
-        "duration_ms, details_json FROM generations WHERE episode_id = ? AND generation IN (SELECT generation FROM "
+def attempts(store: Store, episode_id: str, turn: int) -> list[Attempt]:
+    """Every generation for a turn, malformed ones too, in the order in which they were made."""
+    return store.select(
+        Attempt,
+        "SELECT attempt, speaker, model, seed, cause, malformed, text, prompt_tokens, generated_tokens, duration_ms "
+        "FROM generations WHERE episode_id = ? AND generation IN (SELECT generation FROM "
         "turns WHERE episode_id = ? AND turn = ? UNION SELECT generation FROM generations WHERE episode_id = ? AND "
         "turn = ?) ORDER BY generation",
         [episode_id, episode_id, turn, episode_id, turn],
     )
 
 
-def judgements(store: Store, episode_id: str) -> list[Row]:
-    """Every question that judges answered about an episode, alone or beside another, with thought and reply.
-
-    Columns: evaluator, version, name, agent, sample, mode and other_mode with grants, instructions, prompt, thought,
-    reply, malformed, truncated, judge, seed, prompt_tokens, thought_tokens, generated_tokens, duration_ms.
-    """
-    return store.rows(
+def judgements(store: Store, episode_id: str) -> list[Judgement]:
+    """Every question that judges answered about an episode."""
+    return store.select(
+        Judgement,
         f"SELECT evaluator, version, name, agent, sample, {condition_sql()} AS mode, "
         f"{condition_sql('other_mode', 'other_see')} AS other_mode, instructions, prompt, thought, reply, "
         "malformed, truncated, judge, seed, prompt_tokens, thought_tokens, generated_tokens, duration_ms "

@@ -33,6 +33,11 @@ class Recorded:
     result: Generation
 
 
+def has_run(store: Store, run_id: str) -> bool:
+    """Return True if the database has a run with exactly this id."""
+    return store.path.exists() and bool(store.rows("SELECT 1 FROM runs WHERE run_id = ?", [run_id]))
+
+
 def run_row(store: Store, run_id: str) -> Row:
     """All columns of `runs` for one run."""
     return store.rows("SELECT * FROM runs WHERE run_id = ?", [run_id])[0]

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import secrets
-import socket
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TypeVar
 
 from localsim.conversation.episode import EDITION
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput
-from localsim.machine import PORT
 from localsim.machine.room import addresses
+from localsim.runs.runner import new_run_id
 from localsim.store.database import Store
 from localsim.web.app import During, Site, create_app
 from localsim.web.classroom import replaying, results
 from localsim.web.classroom.hall import Hall
-from localsim.web.classroom.ledger import Doors, Ledger, Opening, new_tokens
+from localsim.web.classroom.opening import ClassOpening, new_tokens
 from localsim.web.classroom.phone_pages import ENTRANCE, seat_name
+from localsim.web.floor.ledger import Ledger
+from localsim.web.floor.serving import settled
 from localsim.web.guard import Rules, address_of, hosts_of, is_loopback, shown
-from localsim.web.serve import Place, listen, run_app
+from localsim.web.serve import run_app
 
 Say = Callable[[str], None]
-AnyOpening = TypeVar("AnyOpening", bound=Doors)
 
 
 @dataclass(frozen=True)
@@ -96,31 +95,18 @@ def serve_class(store: Store, wish: Wish, say: Say, *, open_browser: bool, durin
             say(f"the class has stopped; the same command{without} goes on with it")
 
 
-def settled(
-    ledger: Ledger, opening: AnyOpening, host: str, port: int | None, *, continued: bool
-) -> tuple[AnyOpening, socket.socket, bool]:
-    """Listen, and note in the ledger how it begins, or that it goes on at another address (the last value is true)."""
-    listening = listen(Place(host, port or opening.port or PORT, fixed=port is not None or continued))
-    moved = continued and host != opening.host
-    opening = replace(opening, port=int(listening.getsockname()[1]), host=host)
-    if not continued:
-        ledger.begin(opening)
-    elif moved:
-        ledger.append({"event": "moved", "host": host})
-    return opening, listening, moved
-
-
-def opening_of(ledger: Ledger, wish: Wish) -> tuple[Opening, bool]:
+def opening_of(ledger: Ledger, wish: Wish) -> tuple[ClassOpening, bool]:
     """How the class begins, and True if it continues the one in the ledger."""
-    run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
     hashes = tuple(loaded.hash for loaded in wish.scenarios)
-    fresh = Opening(
-        run_id=run_id, scenarios=hashes, computer=wish.computer, alone=wish.alone, host=wish.host,
-        seed=secrets.randbelow(1 << 31), port=wish.port or 0, edition=EDITION, **new_tokens(),
+    fresh = ClassOpening(
+        run_id=new_run_id(datetime.now(UTC)), scenarios=hashes, computer=wish.computer, alone=wish.alone,
+        host=wish.host, seed=secrets.randbelow(1 << 31), port=wish.port or 0, edition=EDITION, **new_tokens(),
     )  # fmt: skip
-    old = ledger.opening()
-    nobody_came = not any(event.get("event") == "sit" for event in ledger.events)
-    if old is None or wish.fresh or (nobody_came and not old.continues(fresh)):
+    first = None if ledger.has("closed") else ledger.first()  # a class that was ended goes on until its run is complete
+    if first is None or wish.fresh:
+        return fresh, False
+    old = ClassOpening(**{**first, "scenarios": tuple(first["scenarios"])})
+    if not (ledger.has("sit") or old.continues(fresh)):
         return fresh, False
     if not old.continues(fresh):
         raise InvalidInput(

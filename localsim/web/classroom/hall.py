@@ -8,20 +8,27 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
-from localsim.conversation.episode import Mode
+from localsim.backends.base import Backend
+from localsim.backends.open import open_backends
+from localsim.backends.scripted import PREFIX as FALLBACK
+from localsim.conversation.episode import EpisodeSpec, Mode
 from localsim.conversation.scenario import LoadedScenario
-from localsim.conversation.transcript import Action
 from localsim.errors import InvalidInput
 from localsim.store.database import Store
-from localsim.store.records import episode_id_of
-from localsim.web.classroom.floor import Floor, Live
-from localsim.web.classroom.ledger import Ledger, Opening
-from localsim.web.classroom.playing import Playing, spec_of
-from localsim.web.classroom.seats import Register, Seat, Talk, restored
+from localsim.store.records import AnswerRow
+from localsim.web.classroom.opening import ClassOpening, spec_of, terms_of
+from localsim.web.classroom.replaying import PREFIX, EarlierClass, decisions_of, is_earlier, told
+from localsim.web.classroom.seats import Register, Seat
+from localsim.web.floor.floor import Floor
+from localsim.web.floor.ledger import Ledger
+from localsim.web.floor.state import Event, Live, Talk
 from localsim.web.guard import Allowance
 
+TASK = "bet"
+"""The task of annotations that are bets."""
 MOST_SEATS = 200
 HERE_S = 30.0
 """A phone that asked within this time counts as present."""
@@ -35,21 +42,19 @@ class Hall(Floor):
         store: Store,
         scenarios: Sequence[LoadedScenario],
         ledger: Ledger,
-        opening: Opening,
+        opening: ClassOpening,
         say: Callable[[str], None],
     ) -> None:
-        super().__init__(store, scenarios, ledger, opening.run_id)
         self.opening = opening
+        roles = [loaded.scenario.names for loaded in scenarios]
+        self.register: Register = Register(roles, opening.seed, ledger.events[1:])
+        super().__init__(store, opening.run_id, terms_of(scenarios, opening), self.register, ledger, say)
         self.wrong_codes = Allowance(40, seconds=60)
         self.new_seats = Allowance(60, seconds=600)
         """One phone that drops its cookies cannot take all seats; a class behind one address finds room."""
-        self.register: Register = restored(
-            [loaded.scenario.names for loaded in scenarios], opening.seed, ledger.events[1:]
-        )
         self._seen: dict[int, float] = {}
         self._waits: dict[tuple[int, int | None], float] = {}
         """Seat and its talk before -> when it began to wait."""
-        self.playing: Playing = Playing(self, say)
         self.recall()
 
     # ---- what the pages ask ----------------------------------------------------------------------------------------
@@ -64,7 +69,7 @@ class Hall(Floor):
                 number = free.number if free else len(self.register.seats) + 1
                 if number > MOST_SEATS:
                     raise InvalidInput(f"{MOST_SEATS} seats are taken", hint="ask the teacher to free one")
-                self._record({"event": "sit", "seat": number, "key": key})
+                self._record("sit", seat=number, key=key)
                 seat = self.register.seats[number]
             self._seen[seat.number] = time.monotonic()
             self._match()
@@ -94,16 +99,6 @@ class Hall(Floor):
         """The newest talk of a seat."""
         return None if seat.talk is None else self.live[seat.talk]
 
-    def say(self, seat: Seat, place: int, action: Action) -> None:
-        """Take a turn, and wait until it is on the disk; the same turn again changes nothing. Raises InvalidInput.
-
-        `place` is the number of the first turn of the beat that the player answers.
-        """
-        live = self.live_of(seat)
-        if live is None:
-            raise InvalidInput("you have no talk yet", hint="wait for a partner")
-        self.take(live, self.register.role_of(seat), place, action)
-
     def with_computer(self, seat: Seat) -> None:
         """Give a seat that waits a talk with the computer."""
         with self.changed:
@@ -116,15 +111,14 @@ class Hall(Floor):
             self._refuse_if_over()
             live = self.live_of(seat)
             if live is not None and live.ended and not seat.waiting:
-                self._record({"event": "again", "seat": seat.number})
+                self._record("again", seat=seat.number)
                 self._match()
 
     def bet_best(self, seat: Seat, best: Mode) -> None:
         """Keep the bet of a seat on the better mode; a second one replaces it. Raises InvalidInput."""
         with self.changed:
             live = self._bets_after(seat)
-            self._record({"event": "bet", "seat": seat.number, "talk": live.talk.number, "best": best})
-            self.playing.keep_best(seat, live, best)
+            self._record("bet", seat=seat.number, talk=live.talk.number, best=best)
 
     def bet_saw(self, seat: Seat, about: int, saw: bool) -> None:
         """Keep the bet of a seat on what the players of another talk saw. Raises InvalidInput."""
@@ -133,10 +127,7 @@ class Hall(Floor):
             read = self.live.get(about)
             if read is None or not read.completed or seat.number in read.talk.people.values():
                 raise InvalidInput("this is no talk of others that has ended", hint="load the page again")
-            self._record({
-                "event": "bet", "seat": seat.number, "talk": live.talk.number, "about": about, "saw": saw,
-            })  # fmt: skip
-            self.playing.keep_saw(seat, read, saw)
+            self._record("bet", seat=seat.number, talk=live.talk.number, about=about, saw=saw)
 
     def to_read(self, seat: Seat) -> Live | None:
         """The talk of others on which a seat bets next; None as long as there is none.
@@ -166,21 +157,21 @@ class Hall(Floor):
         """Free a seat: the next phone that joins gets it, with its talk."""
         with self.changed:
             if number in self.register.seats and self.register.seats[number].key and not self.register.ended:
-                self._record({"event": "free", "seat": number})
+                self._record("free", seat=number)
 
     def reveal(self) -> None:
         """Close the bets and show the modes."""
         with self.changed:
             if not self.register.revealed:
-                self._record({"event": "reveal"})
+                self._record("reveal")
 
     def end(self) -> None:
         """End the class: talks that go on are broken off, the run is finished and searched for leaks."""
         with self.changed:
             if self.register.ended:
                 return
-            self._record({"event": "end"})
-        self.playing.stop(wait=False)
+            self._record("end")
+        self.leave(wait=False)
 
     # ---- helpers ---------------------------------------------------------------------------------------------------
 
@@ -213,13 +204,39 @@ class Hall(Floor):
             here = here[size:]
 
     def _begin(self, numbers: Sequence[int]) -> None:
-        event = self.register.next_talk(numbers)
-        self._record(event)
-        live = self._add(self.register.talks[event["talk"]])
-        self.playing.play(live)
+        self._record(**self.register.next_talk(numbers))
 
-    def _add(self, talk: Talk) -> Live:
-        spec = spec_of(self.scenarios[talk.scenario].scenario, talk, self.opening)
-        live = Live(talk, spec, episode_id_of(self.opening.run_id, spec))
-        self.live[talk.number] = live
-        return live
+    # ---- the run ---------------------------------------------------------------------------------------------------
+
+    def spec_of(self, talk: Talk) -> EpisodeSpec:
+        return spec_of(self.scenarios[talk.scenario].scenario, talk, self.opening)
+
+    def answers_in(self, event: Event) -> Iterator[AnswerRow]:
+        """Yield the row of a bet: on the better mode beside the player's own talk, else beside the talk they read."""
+        if event["event"] == "bet":
+            kind, talk = ("best", event["talk"]) if "best" in event else ("saw", event["about"])
+            episode = self.live[talk].episode_id
+            rater = f"seat_{event['seat']:02d}"
+            yield self.answer_row(TASK, episode, rater, {kind: event[kind]}, {"1": episode})
+
+    @contextmanager
+    def _opened(self) -> Iterator[dict[str, Backend]]:
+        """Open the player that takes the seats without a person."""
+        name = self.opening.computer
+        if not is_earlier(name):
+            with super()._opened() as backends:
+                yield backends
+            return
+        run_id = name.removeprefix(PREFIX)
+        decisions = decisions_of(self.store, run_id)
+        with open_backends([FALLBACK], self._needs(), self._say) as backends:
+            fallback = backends[FALLBACK]
+            yield {name: EarlierClass(run_id, decisions, self.scenarios, fallback, self._by_spec.__getitem__)}
+
+    def _is_quick(self, model: str) -> bool:
+        return is_earlier(model) or super()._is_quick(model)
+
+    def _search(self) -> None:
+        if is_earlier(self.opening.computer):
+            self._say(told(self.store, self.run_id))
+        super()._search()

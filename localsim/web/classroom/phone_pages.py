@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from localsim.conversation.prompts import relationship_lines
-from localsim.conversation.rules.deciding import every_way
-from localsim.conversation.transcript import Action, ActionType
 from localsim.errors import InvalidInput
 from localsim.reports.conversation import marks
 from localsim.web.classroom import results
-from localsim.web.classroom.beats import start_of
-from localsim.web.classroom.floor import Floor, Live
 from localsim.web.classroom.hall import Hall
 from localsim.web.classroom.replaying import is_earlier
 from localsim.web.classroom.seats import MODES, Bet, Seat
-from localsim.web.guard import checked_form, cookie_name, csrf_of, equal, visitor_of, with_access
-from localsim.web.people.ways import action_from, forms_of
+from localsim.web.floor.pages import hashed, remembered, secret_of, sent_action, talk_values
+from localsim.web.floor.state import Live
+from localsim.web.guard import SentForm, csrf_of, equal, number_in, posted, visitor_of, with_access
 from localsim.web.render import page
 
-ENTRANCE = "/class/code"
+HOME, ENTRANCE = "/class", "/class/code"
 _SEAT_S = 12 * 3600
 _ALONE_AFTER_S = 15.0
 """A phone that has waited this long is offered the computer as a partner."""
@@ -38,13 +32,8 @@ def hall_of(request: Request) -> Hall:
     return hall
 
 
-def hashed(secret: str) -> str:
-    """The form in which the secret of a phone is kept."""
-    return hashlib.sha256(secret.encode()).hexdigest()[:32] if secret else ""
-
-
 def _key(request: Request) -> str:
-    return hashed(request.cookies.get(cookie_name(request, "seat"), ""))
+    return hashed(secret_of(request, "seat"))
 
 
 def seat_name(hall: Hall, request: Request) -> str:
@@ -92,7 +81,7 @@ def _next_bet(hall: Hall, seat: Seat, live: Live) -> str:
 
 def first(_request: Request) -> Response:
     """The address of the server leads to the class."""
-    return RedirectResponse("/class", 303)
+    return RedirectResponse(HOME, 303)
 
 
 def phone(request: Request) -> Response:
@@ -161,115 +150,62 @@ def _values(request: Request, seat: Seat | None, state: str) -> dict[str, Any]:
 
 def _rivals(live: Live | None, before: results.Earlier | None) -> str:
     """How a talk did against the earlier class."""
-    talk = results.played(live) if live else None
+    talk = results.outcome_of(live) if live else None
     return results.rivals_sentence(talk, before.rivals(talk)) if talk and before else ""
-
-
-def talk_values(floor: Floor, live: Live, role: str) -> dict[str, Any]:
-    """The values of a template that shows a talk to the person in a role, and takes their turn."""
-    scenario = live.spec.scenario
-    with floor.changed:
-        seen = floor.seen_by(live, role)
-        ways = floor.ways(live, role)
-        place = start_of(live.turns)
-        awaited = floor.awaited(live, role)
-    kinds: list[ActionType] = [kind for kind in ("speak", "leave") if kind in scenario.actions]
-    return {
-        "role": role,
-        "seen": seen,
-        "sides": [a for a in seen.agents if a.name != role and (a.goal or a.facts or a.secret)],
-        "others": [agent.name for agent in seen.agents if agent.name != role],
-        "awaited": awaited,
-        "computers": [name for name in scenario.names if name not in live.talk.people],
-        "turns": seen.transcript.turns,
-        "turn": place,
-        "mine": bool(ways),
-        "moving": bool(scenario.moves),
-        "forms": forms_of(ways) if scenario.moves else [],
-        "kinds": kinds,
-        "chars": scenario.limits.chars,
-        "relations": relationship_lines(seen),
-        "colours": marks.colours(scenario.names),
-        "scenario": scenario,
-    }
 
 
 # ---- what phones send ----------------------------------------------------------------------------------------------
 
 
-async def _form(request: Request) -> dict[str, str]:
-    return checked_form(request, (await request.form()).items())
-
-
-async def join(request: Request) -> Response:
+def join(request: Request, _: SentForm) -> Response:
     """Give the phone a seat; pressing the button twice gives the same one."""
-    await _form(request)
     hall, visitor = hall_of(request), visitor_of(request)
-    secret = request.cookies.get(cookie_name(request, "seat"), "") or csrf_of(request)
-    if hall.register.seat_of(hashed(secret)) is None:
-        if not hall.new_seats.is_left(visitor):
-            raise InvalidInput("too many seats were taken from this address", hint="wait some minutes, then try again")
-        hall.new_seats.count(visitor)
-    await run_in_threadpool(hall.join, hashed(secret))
-    answer = RedirectResponse("/class", 303)
-    answer.set_cookie(cookie_name(request, "seat"), secret, max_age=_SEAT_S, httponly=True, samesite="lax")
-    return answer
+    secret = secret_of(request, "seat") or csrf_of(request)
+    with hall.changed:
+        if hall.register.seat_of(hashed(secret)) is None:
+            if not hall.new_seats.is_left(visitor):
+                hint = "wait some minutes, then try again"
+                raise InvalidInput("too many seats were taken from this address", hint=hint)
+            hall.new_seats.count(visitor)
+        hall.join(hashed(secret))
+    return remembered(request, HOME, "seat", secret, _SEAT_S)
 
 
-async def say(request: Request) -> Response:
+def say(request: Request, form: SentForm) -> Response:
     """Take a turn."""
-    form = await _form(request)
     hall, seat = hall_of(request), _own_seat(request)
     live = hall.live_of(seat)
     if live is None:
         raise InvalidInput("you have no talk yet", hint="wait for a partner")
-    place, action = await sent_action(request, hall, live, hall.register.role_of(seat), form)
-    await run_in_threadpool(hall.say, seat, place, action)
-    return RedirectResponse("/class", 303)
+    role = hall.register.role_of(seat)
+    hall.take(live, role, *sent_action(hall, live, role, form))
+    return RedirectResponse(HOME, 303)
 
 
-async def sent_action(
-    request: Request, floor: Floor, live: Live, role: str, form: dict[str, str]
-) -> tuple[int, Action]:
-    """The first turn of the beat that a form answers, and the action in it. Raises InvalidInput."""
-    scenario = live.spec.scenario
-    sent = [(key, value) for key, value in (await request.form()).multi_items() if isinstance(value, str)]
-    if not scenario.moves:
-        sent = [*sent, ("kind", "leave" if form.get("leave") else "speak")]
-    with floor.changed:
-        ways = floor.ways(live, role) or every_way(scenario, role)
-    action = action_from(sent, ways, scenario.limits.chars)
-    turn = form.get("turn", "")
-    return int(turn[:6]) if turn.isascii() and turn.isdecimal() else -1, action
-
-
-async def bet(request: Request) -> Response:
+def bet(request: Request, form: SentForm) -> Response:
     """Take the bet on the better mode, or the one on a talk of others."""
-    form = await _form(request)
     hall, seat = hall_of(request), _own_seat(request)
     best = next((mode for mode in MODES if mode == form.get("best")), None)
-    about = form.get("about", "")
-    if about.isascii() and about.isdecimal() and form.get("saw") in ("yes", "no"):
-        await run_in_threadpool(hall.bet_saw, seat, int(about[:6]), form["saw"] == "yes")
+    about = number_in(form, "about")
+    if about >= 0 and form.get("saw") in ("yes", "no"):
+        hall.bet_saw(seat, about, form["saw"] == "yes")
     elif best is not None and results.has_goal(hall):
-        await run_in_threadpool(hall.bet_best, seat, best)
+        hall.bet_best(seat, best)
     else:
         raise InvalidInput("an answer is missing", hint="go back and answer the question")
-    return RedirectResponse("/class", 303)
+    return RedirectResponse(HOME, 303)
 
 
-async def again(request: Request) -> Response:
+def again(request: Request, _: SentForm) -> Response:
     """Wait for another talk."""
-    await _form(request)
-    await run_in_threadpool(hall_of(request).again, _own_seat(request))
-    return RedirectResponse("/class", 303)
+    hall_of(request).again(_own_seat(request))
+    return RedirectResponse(HOME, 303)
 
 
-async def computer(request: Request) -> Response:
+def computer(request: Request, _: SentForm) -> Response:
     """Begin a talk with the computer instead of waiting for a person."""
-    await _form(request)
-    await run_in_threadpool(hall_of(request).with_computer, _own_seat(request))
-    return RedirectResponse("/class", 303)
+    hall_of(request).with_computer(_own_seat(request))
+    return RedirectResponse(HOME, 303)
 
 
 # ---- the join code -------------------------------------------------------------------------------------------------
@@ -280,19 +216,18 @@ def code(request: Request) -> Response:
     return page(request, "class/join", state="code", given="", wrong="")
 
 
-async def give_code(request: Request) -> Response:
+def give_code(request: Request, form: SentForm) -> Response:
     """Let a visitor in who knows the join code."""
-    form = await _form(request)
     hall, visitor = hall_of(request), visitor_of(request)
-    opening = hall.opening
-    if not hall.wrong_codes.is_left(visitor):
-        raise InvalidInput("too many wrong codes were given", hint="wait a minute, then try again")
-    typed = form.get("code", "")
+    wanted, typed = hall.opening.code, form.get("code", "")
     given = "".join(char for char in typed.upper() if char.isalpha())
-    if not equal(given, opening.code.replace("-", "")):
-        hall.wrong_codes.count(visitor)
-        return page(request, "class/join", 400, state="code", given=typed[:20], wrong=_wrong(given, opening.code))
-    return with_access(RedirectResponse("/class", 303), request, opening.access)
+    with hall.changed:
+        if not hall.wrong_codes.is_left(visitor):
+            raise InvalidInput("too many wrong codes were given", hint="wait a minute, then try again")
+        if not equal(given, wanted.replace("-", "")):
+            hall.wrong_codes.count(visitor)
+            return page(request, "class/join", 400, state="code", given=typed[:20], wrong=_wrong(given, wanted))
+    return with_access(RedirectResponse(HOME, 303), request, hall.opening.access)
 
 
 def _wrong(given: str, code: str) -> str:
@@ -305,13 +240,9 @@ def _wrong(given: str, code: str) -> str:
 
 ROUTES: list[BaseRoute] = [
     Route("/", first),
-    Route("/class", phone),
-    Route("/class/part", part),
-    Route("/class/join", join, methods=["POST"]),
-    Route("/class/say", say, methods=["POST"]),
-    Route("/class/bet", bet, methods=["POST"]),
-    Route("/class/again", again, methods=["POST"]),
-    Route("/class/computer", computer, methods=["POST"]),
+    Route(HOME, phone),
+    Route(f"{HOME}/part", part),
+    *(Route(f"{HOME}/{act.__name__}", posted(act), methods=["POST"]) for act in (join, say, bet, again, computer)),
     Route(ENTRANCE, code),
-    Route(ENTRANCE, give_code, methods=["POST"]),
+    Route(ENTRANCE, posted(give_code), methods=["POST"]),
 ]

@@ -13,7 +13,7 @@ import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from localsim.backends.base import Backend, Done
 from localsim.backends.person import NAME
@@ -26,17 +26,15 @@ from localsim.errors import GenerationFailed, InvalidInput
 from localsim.store.database import Store
 from localsim.store.episodes import transcript_of
 from localsim.store.queries import classes as queries
-from localsim.web.classroom.beats import open_beat, ways_in
-
-if TYPE_CHECKING:
-    from localsim.web.classroom.floor import Live
+from localsim.web.floor.beats import open_beat, ways_in
+from localsim.web.floor.state import Live
 
 PREFIX = "earlier:"
 """Begins the name of this player; the run of the earlier class follows."""
 
 
 @dataclass(frozen=True)
-class Played:
+class PastRole:
     """The decisions of one person in an earlier talk."""
 
     episode_id: str
@@ -44,7 +42,7 @@ class Played:
     decisions: tuple[Turn, ...]
 
 
-Decisions = dict[tuple[str, str], list[Played]]
+Decisions = dict[tuple[str, str], list[PastRole]]
 """Hash of a scenario with its answer key, and role -> what people decided, by episode."""
 
 
@@ -65,7 +63,7 @@ def decisions_of(store: Store, run_id: str) -> Decisions:
         rows[row["scenario_hash"], row["speaker"], row["episode_id"], row["mode"]].append(row)
     found: Decisions = defaultdict(list)
     for (scenario, role, episode_id, mode), own in rows.items():
-        found[scenario, role].append(Played(episode_id, mode, transcript_of(own).turns))
+        found[scenario, role].append(PastRole(episode_id, mode, transcript_of(own).turns))
     return dict(found)
 
 
@@ -85,7 +83,7 @@ def refuse_without(decisions: Decisions, scenarios: Sequence[LoadedScenario], ru
             )
 
 
-class EarlierClass:
+class EarlierClass(Backend):
     """A backend that replays decisions. `live_of` finds a talk by the hash of its spec."""
 
     def __init__(
@@ -107,11 +105,9 @@ class EarlierClass:
         """Ticket of the fallback -> own ticket and details."""
 
     def thinks(self) -> bool:
-        """Always False: only decisions are replayed."""
         return False
 
     def submit(self, request: Request) -> int:
-        """Decide at once, or let the fallback decide."""
         self._tickets += 1
         live = self._live_of(request.session.rpartition("/")[0])
         action, details = self._decide(live, request.speaker)
@@ -140,7 +136,6 @@ class EarlierClass:
         return action, details
 
     def poll(self) -> list[Done]:
-        """Return the decisions since the last call."""
         done, self._done = self._done, []
         for each in self._fallback.poll():
             ticket, details = self._passed.pop(each.ticket)
@@ -151,7 +146,6 @@ class EarlierClass:
         return done
 
     def cancel(self, ticket: int) -> None:
-        """Forget a decision."""
         self._done = [done for done in self._done if done.ticket != ticket]
         for passed, (own, _) in list(self._passed.items()):
             if own == ticket:
@@ -159,14 +153,13 @@ class EarlierClass:
                 del self._passed[passed]
 
     def release(self, session: str) -> None:
-        """Let the fallback free its memory."""
         self._fallback.release(session)
 
     def close(self) -> None:
-        """Do nothing: who opened the fallback closes it."""
+        pass  # who opened the fallback closes it
 
 
-def drawn(played: Sequence[Played], live: Live, role: str) -> Played | None:
+def drawn(played: Sequence[PastRole], live: Live, role: str) -> PastRole | None:
     """Return the earlier talk of which a role takes the decisions, of those in which a person played it; None if none.
 
     One in the same mode is taken, if there is one, because what a player sees bears on what it decides.
@@ -190,6 +183,6 @@ def told(store: Store, run_id: str) -> str:
     """Say how many decisions of a run were replayed, and how many the fallback made."""
     row = queries.replayed(store, run_id)
     return (
-        f"{row['replayed']} decisions were those of the earlier class; {row['fallback']} that were not allowed, or "
+        f"{row.replayed} decisions were those of the earlier class; {row.fallback} that were not allowed, or "
         f"that it had not made, were made by {FALLBACK}"
     )

@@ -14,9 +14,9 @@ from localsim.reports.conversation import playing
 from localsim.stats import intervals
 from localsim.store.database import Store
 from localsim.store.queries import classes as queries
-from localsim.web.classroom.floor import Live
 from localsim.web.classroom.hall import Hall
 from localsim.web.classroom.seats import MODES
+from localsim.web.floor.state import Live
 
 
 @dataclass(frozen=True)
@@ -73,15 +73,17 @@ class Bets:
 
 
 @dataclass(frozen=True)
-class Played:
+class Outcome:
     """A talk that was played to its end."""
 
     scenario_id: str
     mode: str
     success: float | None
     turns: int
+    fault: str | None = None
+    """The worst fault of a talk that does not play; '' if it plays, None if that is not scored."""
 
-    def beats(self, other: Played) -> bool:
+    def beats(self, other: Outcome) -> bool:
         """Return True if this talk alone reached its goal, or both did and this one in fewer turns."""
         if self.success != 1:
             return False
@@ -95,10 +97,10 @@ class Earlier:
     run_id: str
     rows: Sequence[ModeRow]
     bets: Bets
-    talks: Sequence[Played]
+    talks: Sequence[Outcome]
     """Those whose success is known."""
 
-    def rivals(self, talk: Played) -> list[Played]:
+    def rivals(self, talk: Outcome) -> list[Outcome]:
         """The talks of the earlier class on the same scenario in the same mode; none if the success is not scored."""
         if talk.success is None:
             return []
@@ -114,27 +116,19 @@ def has_goal(hall: Hall) -> bool:
 def by_mode(hall: Hall) -> list[ModeRow]:
     """The talks of this class so far, a row for each mode."""
     with hall.changed:
-        talks = [
-            (live.talk.mode, live.ended, live.completed, (live.success, len(live.turns), live.fault))
-            for live in hall.live.values()
-        ]
-    rows = []
-    for mode in MODES:
-        ended = [end for each, _, completed, end in talks if each == mode and completed]
-        going = sum(each == mode and not over for each, over, *_ in talks)
-        rows.append(_row(mode, ended, going))
-    return rows
+        done = _outcomes(hall)
+        going = Counter(live.talk.mode for live in hall.live.values() if not live.ended)
+    return [_row(mode, done, going[mode]) for mode in MODES]
 
 
-def _row(mode: Mode, talks: Sequence[tuple[float | None, int, str | None]], going: int = 0) -> ModeRow:
-    """Return the row of finished talks: success, number of turns and worst fault of each."""
-    scored = [success for success, *_ in talks if success is not None]
-    turns = [length for _, length, _ in talks]
-    faults = [fault for *_, fault in talks if fault is not None]
-    return ModeRow(
-        mode, len(talks), len(scored), sum(success == 1 for success in scored),
-        sum(turns) / len(turns) if turns else None, going, len(faults), Counter(filter(None, faults)),
-    )  # fmt: skip
+def _row(mode: Mode, done: Sequence[Outcome], going: int = 0) -> ModeRow:
+    """Return the row of a mode from the finished talks of all modes."""
+    talks = [talk for talk in done if talk.mode == mode]
+    scored = [talk.success for talk in talks if talk.success is not None]
+    faults = [talk.fault for talk in talks if talk.fault is not None]
+    turns = sum(talk.turns for talk in talks) / len(talks) if talks else None
+    reached = sum(success == 1 for success in scored)
+    return ModeRow(mode, len(talks), len(scored), reached, turns, going, len(faults), Counter(filter(None, faults)))
 
 
 def bets_of(hall: Hall) -> Bets:
@@ -161,27 +155,27 @@ def _bets(read: Sequence[tuple[str, bool]], best: Sequence[str | None]) -> Bets:
 
 def earlier(store: Store, run_id: str) -> Earlier:
     """The talks and bets of an earlier class, from the database."""
-    talks = [row for row in queries.talks_of_run(store, run_id) if row["status"] == "completed"]
-    rows = [
-        _row(mode, [(row["success"], row["turns"], row["fault"]) for row in talks if row["mode"] == mode])
-        for mode in MODES
+    done = [
+        Outcome(talk.scenario_id, talk.mode, talk.success, talk.turns, talk.fault)
+        for talk in queries.talks_of_run(store, run_id)
+        if talk.status == "completed"
     ]
-    values = [(row["mode"], json.loads(row["value_json"])) for row in queries.bets_of_run(store, run_id)]
+    values = [(bet.mode, json.loads(bet.value_json)) for bet in queries.bets_of_run(store, run_id)]
     read = [(mode, bool(value["saw"])) for mode, value in values if value.get("saw") is not None]
     bets = _bets(read, [value.get("best") for _, value in values])
-    scored = [
-        Played(row["scenario_id"], row["mode"], row["success"], row["turns"])
-        for row in talks
-        if row["success"] is not None
-    ]
-    return Earlier(run_id, rows, bets, scored)
+    scored = [talk for talk in done if talk.success is not None]
+    return Earlier(run_id, [_row(mode, done) for mode in MODES], bets, scored)
 
 
-def played(live: Live) -> Played | None:
+def outcome_of(live: Live) -> Outcome | None:
     """A talk of this class; None until it is completed."""
     if not live.completed:
         return None
-    return Played(live.spec.scenario.id, live.talk.mode, live.success, len(live.turns))
+    return Outcome(live.spec.scenario.id, live.talk.mode, live.success, len(live.turns), live.fault)
+
+
+def _outcomes(hall: Hall) -> list[Outcome]:
+    return [talk for talk in map(outcome_of, hall.live.values()) if talk is not None]
 
 
 def contest(hall: Hall, before: Earlier) -> tuple[int, int, int]:
@@ -190,7 +184,7 @@ def contest(hall: Hall, before: Earlier) -> tuple[int, int, int]:
     A pair is a talk of each class on the same scenario in the same mode.
     """
     with hall.changed:
-        own = [talk for live in hall.live.values() if (talk := played(live)) is not None]
+        own = _outcomes(hall)
     pairs = [(talk, rival) for talk in own for rival in before.rivals(talk)]
     won, lost = sum(a.beats(b) for a, b in pairs), sum(b.beats(a) for a, b in pairs)
     return won, lost, len(pairs) - won - lost
@@ -261,7 +255,7 @@ def contest_sentence(won: int, lost: int, ties: int) -> str:
     )
 
 
-def rivals_sentence(talk: Played, rivals: Sequence[Played]) -> str:
+def rivals_sentence(talk: Outcome, rivals: Sequence[Outcome]) -> str:
     """How a talk did against those of the earlier class on the same scenario in the same mode; "" without one."""
     if not rivals:
         return ""

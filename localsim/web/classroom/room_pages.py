@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -13,8 +12,9 @@ from localsim.errors import InvalidInput
 from localsim.machine.room import qr_svg
 from localsim.web.classroom import results
 from localsim.web.classroom.hall import HERE_S, Hall
-from localsim.web.classroom.phone_pages import hall_of, hashed
-from localsim.web.guard import address_of, checked_form, cookie_name, equal, is_loopback, shown
+from localsim.web.classroom.phone_pages import hall_of
+from localsim.web.floor.pages import hashed, remembered, secret_of
+from localsim.web.guard import SentForm, address_of, equal, is_loopback, number_in, posted, shown
 from localsim.web.render import page
 
 _LONG_S = 120.0
@@ -23,8 +23,7 @@ _LONG_S = 120.0
 
 def _check(request: Request) -> Hall:
     hall = hall_of(request)
-    given = request.cookies.get(cookie_name(request, "teacher"), "")
-    if not equal(given, hashed(hall.opening.teacher)):
+    if not equal(secret_of(request, "teacher"), hashed(hall.opening.teacher)):
         raise InvalidInput("this page is for the teacher", hint="open the address that the command has printed")
     return hall
 
@@ -34,10 +33,7 @@ def teacher(request: Request) -> Response:
     hall = hall_of(request)
     if not equal(request.query_params.get("key", ""), hall.opening.teacher):
         raise InvalidInput("this is not the address of the teacher", hint="open the address that the command printed")
-    answer = RedirectResponse("/class/room", 303)
-    value = hashed(hall.opening.teacher)
-    answer.set_cookie(cookie_name(request, "teacher"), value, max_age=12 * 3600, httponly=True, samesite="lax")
-    return answer
+    return remembered(request, "/class/room", "teacher", hashed(hall.opening.teacher), 12 * 3600)
 
 
 def room(request: Request) -> Response:
@@ -128,19 +124,18 @@ def _seat_row(hall: Hall, number: int) -> dict[str, Any]:
     }
 
 
-async def act(request: Request) -> Response:
+def act(request: Request, form: SentForm) -> Response:
     """Do what a button of the projector page asks: reveal, end, or free a seat."""
-    form = checked_form(request, (await request.form()).items())
     hall = _check(request)
-    what, number = request.path_params["what"], form.get("seat", "")
+    what, number = request.path_params["what"], number_in(form, "seat")
     if what == "reveal":
         if not any(live.ended for live in list(hall.live.values())):
             raise InvalidInput("no talk has ended, so there is nothing to reveal", hint="go back and wait for a talk")
-        await run_in_threadpool(hall.reveal)
+        hall.reveal()
     elif what == "end" and form.get("sure"):
-        await run_in_threadpool(hall.end)
-    elif what == "free" and number.isascii() and number.isdecimal():
-        await run_in_threadpool(hall.free, int(number[:6]))
+        hall.end()
+    elif what == "free" and number >= 0:
+        hall.free(number)
     else:
         raise InvalidInput("this button needs a tick or a seat", hint="go back, and tick the box before you end it")
     return RedirectResponse("/class/room", 303)
@@ -152,5 +147,5 @@ ROUTES: list[BaseRoute] = [
     Route("/class/room/part", part),
     Route("/class/room/seats", seats_part),
     Route("/class/room/reveal", sure),
-    Route("/class/room/{what}", act, methods=["POST"]),
+    Route("/class/room/{what}", posted(act), methods=["POST"]),
 ]

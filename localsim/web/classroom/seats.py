@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from localsim.conversation.episode import Mode
-from localsim.conversation.transcript import Action
+from localsim.web.floor.state import Event, State, Talk
 
-Event = dict[str, Any]
 MODES: tuple[Mode, ...] = ("agents", "mindreaders")
 """The modes that people can play, in the order of tables."""
 
@@ -28,20 +26,6 @@ class Bet:
 
 
 @dataclass
-class Talk:
-    """One conversation; a role without a seat is played by the computer."""
-
-    number: int
-    scenario: int
-    """Position in the scenarios of the class."""
-    mode: Mode
-    index: int
-    """Counts the talks of this scenario and mode from 0."""
-    people: Mapping[str, int]
-    """Role -> number of the seat."""
-
-
-@dataclass
 class Seat:
     """The place of one phone."""
 
@@ -56,44 +40,18 @@ class Seat:
     """True while it waits for a talk."""
 
 
-@dataclass(frozen=True)
-class Choice:
-    """What a player chose in a beat in which several act at the same time."""
-
-    type: str
-    text: str
-    values: tuple[str, ...] | None
-
-    @property
-    def action(self) -> Action:
-        """The choice as an action."""
-        return Action(self.type, self.text, self.values)
-
-
-def choice_of(event: Event) -> Choice:
-    """The choice in an event."""
-    values = event["values"]
-    return Choice(event["type"], event["text"], None if values is None else tuple(values))
-
-
-@dataclass
-class Register:
+class Register(State[Talk]):
     """Seats, talks and bets of one class. It changes through `apply` alone."""
 
-    scenarios: Sequence[tuple[str, ...]]
-    """The roles of each scenario."""
-    seed: int
-    choices: dict[tuple[int, str, int], Choice] = field(default_factory=dict)
-    """(number of a talk, role, first turn of a beat) -> what the role chose before it was asked."""
-    seats: dict[int, Seat] = field(default_factory=dict)
-    talks: dict[int, Talk] = field(default_factory=dict)
-    revealed: bool = False
-    ended: bool = False
-    closed: bool = False
-    """True once the run of the ended class is complete, so that nothing is left to do."""
+    def __init__(self, scenarios: Sequence[tuple[str, ...]], seed: int, events: Iterable[Event] = ()) -> None:
+        """`scenarios`: the roles of each scenario."""
+        self.scenarios, self.seed = scenarios, seed
+        self.seats: dict[int, Seat] = {}
+        self.revealed = False
+        super().__init__(events)
 
     def apply(self, event: Event) -> None:
-        """Change the state as one event says."""
+        super().apply(event)
         kind = event["event"]
         if kind == "sit":
             seat = self.seats.setdefault(event["seat"], Seat(event["seat"], ""))
@@ -107,18 +65,12 @@ class Register:
             self.talks[talk.number] = talk
             for number in talk.people.values():
                 self.seats[number].talk, self.seats[number].waiting = talk.number, False
-        elif kind == "choice":
-            self.choices[event["talk"], event["role"], event["beat"]] = choice_of(event)
         elif kind == "bet":
             bets, answers = self.seats[event["seat"]].bets, ("best", "about", "saw")
             before = bets.get(event["talk"], Bet())
             bets[event["talk"]] = replace(before, **{name: event[name] for name in answers if name in event})
-        elif kind == "reveal":
+        elif kind in ("reveal", "end"):
             self.revealed = True
-        elif kind == "end":
-            self.revealed = self.ended = True
-        elif kind == "closed":
-            self.closed = True
 
     # ---- questions -------------------------------------------------------------------------------------------------
 
@@ -133,8 +85,7 @@ class Register:
 
     def role_of(self, seat: Seat) -> str:
         """The role of a seat in its newest talk. Raises KeyError without one."""
-        people = self.talks[seat.talk or 0].people
-        return next(role for role, number in people.items() if number == seat.number)
+        return self.talks[seat.talk or 0].role_of(seat.number)
 
     def next_size(self) -> int:
         """The number of roles of the next talk."""
@@ -163,11 +114,3 @@ class Register:
         """Mode -> the letter under which results are shown before the reveal."""
         first = random.Random(f"{self.seed}/letters").randrange(2)
         return dict(zip(MODES if not first else MODES[::-1], "AB", strict=True))
-
-
-def restored(scenarios: Sequence[tuple[str, ...]], seed: int, events: Iterable[Event]) -> Register:
-    """The register that a series of events leads to."""
-    register = Register(scenarios, seed)
-    for event in events:
-        register.apply(event)
-    return register

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -17,8 +16,8 @@ from localsim.families import FAMILIES, family_of, title_of
 from localsim.models.registry import aliases, entries, installed_path, labelled
 from localsim.runs.plan import Plan
 from localsim.scenarios.find import shipped
-from localsim.web.guard import checked_form
-from localsim.web.people.pages import stage_of
+from localsim.web.guard import SentForm
+from localsim.web.play.pages import stage_of
 from localsim.web.render import page
 from localsim.web.start import talks
 from localsim.web.start.work import Desk, InProgress
@@ -35,7 +34,7 @@ _FIRST = "mutual_friends_10"
 
 
 @dataclass(frozen=True)
-class Players:
+class PlayerChoice:
     """One choice of who plays."""
 
     model: str
@@ -67,15 +66,15 @@ def _groups() -> list[tuple[str, list[tuple[str, str]]]]:
     return [*groups, ("Made from the number below", made)]
 
 
-def players(usual: str) -> list[Players]:
+def players(usual: str) -> list[PlayerChoice]:
     """Who can play: scripted players, the server's own model `usual`, and the models that are installed."""
     found = [
-        Players(
+        PlayerChoice(
             _USUAL,
             "Scripted players who use all that they see",
             f"{_QUICK} They show best how the modes differ.",
         ),
-        Players(
+        PlayerChoice(
             "scripted",
             "Scripted players",
             f"{_QUICK} They use their own side only, in every mode.",
@@ -88,9 +87,9 @@ def players(usual: str) -> list[Players]:
         if entry.kind == "chat" and (here or name == "starter"):
             minutes = f"Minutes; you see a forecast before it starts. {entry.title}."
             absent = f"Not installed. In a terminal, enter: localsim models pull {name}"
-            found.append(Players(name, labelled(name, whole=False), minutes if here else absent))
+            found.append(PlayerChoice(name, labelled(name, whole=False), minutes if here else absent))
     if usual not in {each.model for each in found} | set(short):
-        found.append(Players(usual, labelled(usual, whole=False), "The model that this server was started with."))
+        found.append(PlayerChoice(usual, labelled(usual, whole=False), "The model that this server was started with."))
     return found
 
 
@@ -102,7 +101,7 @@ def choose(request: Request) -> Response:
     return _chooser(request, {})
 
 
-def _chooser(request: Request, chosen: dict[str, str], problem: str = "", status: int = 200) -> HTMLResponse:
+def _chooser(request: Request, chosen: Mapping[str, str], problem: str = "", status: int = 200) -> HTMLResponse:
     desk = desk_of(request)
     return page(
         request,
@@ -117,7 +116,7 @@ def _chooser(request: Request, chosen: dict[str, str], problem: str = "", status
     )
 
 
-def begin(request: Request, form: dict[str, str]) -> Response:
+def begin(request: Request, form: SentForm) -> Response:
     """Start what the form asks for, or measure a model first."""
     desk = desk_of(request)
     try:
@@ -127,7 +126,7 @@ def begin(request: Request, form: dict[str, str]) -> Response:
     return RedirectResponse("/start/now", 303)
 
 
-def _plan(form: dict[str, str], usual: str) -> Plan:
+def _plan(form: SentForm, usual: str) -> Plan:
     seed = form.get("seed", "1").strip()
     if not (seed.isascii() and seed.isdecimal() and len(seed) <= _MOST_DIGITS):
         raise InvalidInput("the number must be a whole number from 0 to 999999")
@@ -170,23 +169,25 @@ def part(request: Request) -> Response:
     found = _current(request)
     if isinstance(found, str):
         return HTMLResponse('<div data-phase="gone"></div>')
-    return page(request, "start/part", watched=found, names=talks.names_of(found.model))
+    return _watch(request, found, "part")
 
 
 def run(request: Request) -> Response:
     """The three talks of a run in the database side by side."""
     desk, store = desk_of(request), store_of(request)
     run_id = store.run_id(request.path_params["run"])
-    if desk.busy and desk.work is not None and desk.work.run_id == run_id:
+    own = desk.work if desk.work is not None and desk.work.run_id == run_id else None
+    if own is not None and desk.busy:
         return RedirectResponse("/start/now", 303)
-    watched = talks.stored(store, run_id)
-    if desk.work is not None and desk.work.run_id == run_id and not watched.searched:
-        watched = replace(watched, notes=desk.work.notes[-3:])
+    work = talks.stored(store, run_id)
+    watched = talks.watched(work, work.phase, store)
+    if own is not None and not watched.searched:
+        watched = replace(watched, notes=own.notes[-3:])
     return _watch(request, watched)
 
 
-def _watch(request: Request, watched: talks.Watched) -> Response:
-    return page(request, "start/watch", watched=watched, names=talks.names_of(watched.model))
+def _watch(request: Request, watched: talks.Watched, template: str = "watch") -> Response:
+    return page(request, f"start/{template}", watched=watched, names=talks.names_of(watched.work.model))
 
 
 def _current(request: Request) -> talks.Watched | str:
@@ -195,48 +196,36 @@ def _current(request: Request) -> talks.Watched | str:
     work = desk.work
     phase = work.phase if work is not None else None
     if work is not None and phase is not None and (work.run_id or phase != "stopped"):
-        return (
-            f"/start/runs/{work.run_id}" if phase in ("finished", "stopped") else talks.in_progress(work, phase, store)
-        )
+        return f"/start/runs/{work.run_id}" if phase in ("finished", "stopped") else talks.watched(work, phase, store)
     waiting = talks.unfinished(store) if work is None else []
-    return f"/start/runs/{waiting[0]['run_id']}" if waiting else "/start"
+    return f"/start/runs/{waiting[0][0].run_id}" if waiting else "/start"
 
 
 # ---- buttons -------------------------------------------------------------------------------------------------------
 
 
-def posted(act: Callable[[Request, dict[str, str]], Response]) -> Callable[[Request], Awaitable[Response]]:
-    """Make a handler of forms: the form is checked, and `act` may wait for the database in a thread of its own."""
-
-    async def handle(request: Request) -> Response:
-        form = checked_form(request, (await request.form()).items())
-        return await run_in_threadpool(act, request, form)
-
-    return handle
-
-
-def go(request: Request, form: dict[str, str]) -> Response:  # noqa: ARG001 - a form without fields
+def go(request: Request, form: SentForm) -> Response:  # noqa: ARG001 - a form without fields
     """Start the run whose forecast was shown."""
     desk_of(request).go()
     return RedirectResponse("/start/now", 303)
 
 
-def stop(request: Request, form: dict[str, str]) -> Response:  # noqa: ARG001 - a form without fields
+def stop(request: Request, form: SentForm) -> Response:  # noqa: ARG001 - a form without fields
     """Stop the run in progress after its current turns."""
     desk = desk_of(request)
     desk.stop()
     return RedirectResponse("/start/now" if desk.work else "/start", 303)
 
 
-def resume(request: Request, form: dict[str, str]) -> Response:
+def resume(request: Request, form: SentForm) -> Response:
     """Continue an interrupted run, or look for leaks where that is what is missing."""
     desk, store = desk_of(request), store_of(request)
-    watched = talks.stored(store, store.run_id(form.get("run", "")))
-    if desk.busy and desk.work is not None and desk.work.run_id == watched.run_id:
+    work = talks.stored(store, store.run_id(form.get("run", "")))
+    if desk.busy and desk.work is not None and desk.work.run_id == work.run_id:
         return RedirectResponse("/start/now", 303)  # the button was pressed twice
     try:
-        if watched.phase != "finished" or not watched.searched:
-            desk.resume(talks.work_of(watched))
+        if work.phase != "finished" or not talks.watched(work, work.phase, store).searched:
+            desk.resume(work)
     except InProgress as error:
         return _chooser(request, {}, _said(error), 409)
-    return RedirectResponse(f"/start/runs/{watched.run_id}" if not desk.busy else "/start/now", 303)
+    return RedirectResponse(f"/start/runs/{work.run_id}" if not desk.busy else "/start/now", 303)

@@ -19,22 +19,20 @@ from localsim.store.database import Store
 from localsim.store.episodes import stored_scenario
 from localsim.store.journal import is_written
 from localsim.store.queries import pages as page_queries
-from localsim.store.queries import runs as run_queries
+from localsim.store.queries.pages import RunRow
 from localsim.web import view_data
 from localsim.web.start.work import GOING, Phase, Work
 
-Row = dict[str, Any]
 _OFFERED = 5
 """Most interrupted runs that are offered to be resumed."""
 
 
 @dataclass(frozen=True)
-class Talk:
+class WatchedTalk:
     """One of the three talks."""
 
     mode: str
-    turns: Sequence[Row]
-    """turn, speaker, action, text, colour."""
+    turns: Sequence[view_data.ShownTurn]
     state: str
     """What happens in it, or how it ended, in a sentence."""
     going: bool = False
@@ -51,23 +49,17 @@ class Talk:
 class Watched:
     """A run as its page shows it."""
 
-    scenario: Scenario
-    model: str
-    seed: int
+    work: Work
     phase: Phase
-    run_id: str
-    talks: Sequence[Talk]
+    """The one that was read once: the thread may enter the next at any moment, and a page must not mix two."""
+    talks: Sequence[WatchedTalk]
+    notes: Sequence[str]
+    problem: str
+    hint: str
     progress: str = ""
     """How far it is, in a sentence."""
     share: float | None = None
     """How far it is, from 0 to 1; None where that is unknown."""
-    forecast: str = ""
-    memory: Sequence[str] = ()
-    notes: Sequence[str] = ()
-    problem: str = ""
-    hint: str = ""
-    stopping: bool = False
-    """True from the press of Stop until the current turns are written."""
 
     @property
     def going(self) -> bool:
@@ -77,7 +69,7 @@ class Watched:
     @property
     def scripted(self) -> bool:
         """True if no language model writes."""
-        return is_scripted(self.model)
+        return self.work.paced
 
     @property
     def searched(self) -> bool:
@@ -121,67 +113,61 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} minutes"
 
 
-# ---- in progress ---------------------------------------------------------------------------------------------------
+# ---- a run as its page shows it ------------------------------------------------------------------------------------
 
 
-def in_progress(work: Work, phase: Phase, store: Store) -> Watched:
-    """The page of a run that this server works on, or that ended with an error. `phase` is the one that was read once.
-
-    The thread may enter the next phase at any moment, and a page must not mix two.
-    """
+def watched(work: Work, phase: Phase, store: Store) -> Watched:
+    """The page of a run in a phase: of one that this server works on, or of one in the database."""
     if phase == "searching" and not work.marked:
-        work.marked = _marked(store, work.run_id)
+        work.marked = _over(_marked(store, work.run_id))
     with work.lock:
         turns = {mode: list(work.turns.get(mode, ())) for mode in MODES}
         over, notes = dict(work.over), list(work.notes)
-    talks = [
-        Talk(
-            mode,
-            work.marked[mode].turns if mode in work.marked else _plain(work.scenario, turns[mode]),
-            _ended(over[mode], len(turns[mode])) if mode in over else _waits(mode, phase, len(turns[mode])),
-            going=phase == "talking" and mode not in over,
-            marked=work.marked.get(mode),
-        )
-        for mode in MODES
-    ]
+    said = sum(map(len, turns.values()))
     return Watched(
-        scenario=work.scenario,
-        model=work.model,
-        seed=work.seed,
-        phase=phase,
-        run_id=work.run_id,
-        talks=talks,
-        progress=_progress(work, phase, len(over), sum(map(len, turns.values()))),
-        share=_share(work, phase, len(over), sum(map(len, turns.values()))),
-        forecast=_forecast(work) if phase == "ready" else "",
-        memory=work.memory,
-        notes=notes[-3:],
-        problem=work.problem,
-        hint=work.hint,
-        stopping=work.stopping.is_set(),
+        work,
+        phase,
+        [_column(work, phase, mode, turns[mode], over.get(mode)) for mode in MODES],
+        notes[-3:],
+        work.problem,
+        work.hint,
+        _forecast(work) if phase == "ready" else _progress(work, phase, len(over), said),
+        _share(work, phase, len(over), said),
     )
 
 
-def _plain(scenario: Scenario, turns: Sequence[Turn]) -> list[Row]:
-    """The rows of turns without marks."""
+def _column(work: Work, phase: Phase, mode: str, turns: Sequence[Turn], ended: str | None) -> WatchedTalk:
+    marked = work.marked.get(mode)
+    count = len(marked.episode.transcript.acts) if marked else len(turns)
+    if ended is not None:
+        state = f"Over after {_turns(count)}: {words.STOPS.get(ended, ended)}."
+    elif phase in ("finished", "stopped"):
+        state = f"Stopped after {_turns(count)}." if marked else "This talk has not begun."
+    else:
+        state = _waits(mode, phase, count)
+    shown = marked.turns if marked else _plain(work.scenario, turns)
+    return WatchedTalk(mode, shown, state, phase == "talking" and ended is None, marked)
+
+
+def _plain(scenario: Scenario, turns: Sequence[Turn]) -> list[view_data.ShownTurn]:
+    """The turns without marks."""
     colours = marks.colours(scenario.names)
     return [
-        {
-            "turn": turn.index,
-            "speaker": turn.who,
-            "action": turn.doing,
-            "text": turn.action.text,
-            "colour": colours.get(turn.speaker, 7),
-        }
+        view_data.ShownTurn(turn.index, turn.who, turn.doing, turn.action.text, colours.get(turn.speaker, 7))
         for turn in turns
     ]
 
 
 def _marked(store: Store, run_id: str) -> dict[str, view_data.MarkedEpisode]:
-    """The stored talks of a run by mode; {} as long as they are not all over and in the database."""
+    """The stored talks of a run by mode."""
     with store.held() as held:
         found = [view_data.marked_episode(held, each) for each in page_queries.episode_ids(held, run_id)]
-    over = {marked.episode.mode: marked for marked in found if marked.episode.status != "interrupted"}
+    return {marked.episode.mode: marked for marked in found}
+
+
+def _over(marked: Mapping[str, view_data.MarkedEpisode]) -> dict[str, view_data.MarkedEpisode]:
+    """The talks that are over; {} as long as one of the three is not."""
+    over = {mode: each for mode, each in marked.items() if each.episode.status != "interrupted"}
     return over if len(over) == len(MODES) else {}
 
 
@@ -199,8 +185,6 @@ def _progress(work: Work, phase: Phase, over: int, turns: int) -> str:
         return f"It stops as soon as the current step is done ({gone}). Nothing that was said is lost."
     if phase == "measuring":
         return f"The speed of the model is measured; this takes seconds, or minutes if the computer is busy ({gone})."
-    if phase == "ready":
-        return "Nothing has started yet."
     if phase == "loading":
         return f"The players get ready ({gone})." if work.paced else f"The model is loaded ({gone})."
     said = f"{over} of {len(MODES)} talks are over, {turns} turn{'' if turns == 1 else 's'} so far, {gone} gone"
@@ -242,70 +226,49 @@ def is_startable(plan: Mapping[str, Any]) -> bool:
     return bool(once and list(plan["modes"]) == list(MODES) and not plan["roles"] and not plan.get("see"))
 
 
-def unfinished(store: Store) -> list[Row]:
-    """The newest runs in three modes that were interrupted: run_id, started_utc, title, model, completed."""
+def unfinished(store: Store) -> list[tuple[RunRow, str, str]]:
+    """The newest runs in three modes that were interrupted, each with the title of its scenario and its model."""
     if not store.path.is_file():
         return []
-    found: list[Row] = []
+    found: list[tuple[RunRow, str, str]] = []
     with store.held() as held:
         for row in page_queries.newest_runs(held):
-            if len(found) == _OFFERED or row["status"] == "finished" or is_written(store.path, row["run_id"]):
+            if len(found) == _OFFERED or row.status == "finished" or is_written(store.path, row.run_id):
                 continue
-            plan = json.loads(row["plan_json"])
+            plan = json.loads(row.plan_json)
             if is_startable(plan):
-                scenario = stored_scenario(held, plan["scenarios"][0]).scenario
-                found.append({**row, "title": scenario.title, "model": plan["model"]})
+                found.append((row, stored_scenario(held, plan["scenarios"][0]).scenario.title, plan["model"]))
     return found
 
 
-def stored(store: Store, run_id: str) -> Watched:
-    """The page of a run in the database. Raises InvalidInput for a run that is not one talk in each of three modes."""
-    with store.held() as held:
-        row = run_queries.run_row(held, run_id)
-        plan = json.loads(row["plan_json"])
-        if not is_startable(plan):
-            hint = "open it from the list of runs"
-            raise InvalidInput(f"run {run_id} is not one talk in each of the three modes", hint=hint)
-        found = [view_data.marked_episode(held, each) for each in page_queries.episode_ids(held, run_id)]
-        scenario = stored_scenario(held, plan["scenarios"][0]).scenario
-    by_mode = {marked.episode.mode: marked for marked in found}
-    elsewhere = row["status"] != "finished" and is_written(store.path, run_id)
-    return Watched(
-        scenario=scenario,
-        model=plan["model"],
-        seed=row["seed"],
-        phase="finished" if row["status"] == "finished" else "stopped",
-        run_id=run_id,
-        talks=[_stored_talk(mode, by_mode.get(mode)) for mode in MODES],
-        problem="another localsim process is writing it" if elsewhere else "",
-        hint="wait until that process has ended" if elsewhere else "",
-    )
+def stored(store: Store, run_id: str) -> Work:
+    """The work of a run in the database, so that it can be shown and resumed.
 
-
-def _stored_talk(mode: str, marked: view_data.MarkedEpisode | None) -> Talk:
-    if marked is None:
-        return Talk(mode, (), "This talk has not begun.")
-    episode, turns = marked.episode, len(marked.episode.transcript.acts)
-    if episode.status == "interrupted":
-        return Talk(mode, marked.turns, f"Stopped after {_turns(turns)}.", marked=marked)
-    ended = _ended(episode.error or episode.stop_reason or "", turns)
-    return Talk(mode, marked.turns, ended, marked=marked)
-
-
-def work_of(watched: Watched) -> Work:
-    """The work that resumes a run: it begins with what is stored."""
-    talks = {talk.mode: talk.marked.episode for talk in watched.talks if talk.marked}
-    over = {mode: each.error or each.stop_reason or "" for mode, each in talks.items() if each.status != "interrupted"}
-    return Work(
-        scenario=watched.scenario,
-        model=watched.model,
-        seed=watched.seed,
-        plan=None,
-        phase="searching" if len(over) == len(MODES) else "loading",
-        run_id=watched.run_id,
+    Raises InvalidInput for a run that is not one talk in each of three modes.
+    """
+    row = page_queries.run_of(store, run_id)
+    plan = json.loads(row.plan_json)
+    if not is_startable(plan):
+        hint = "open it from the list of runs"
+        raise InvalidInput(f"run {run_id} is not one talk in each of the three modes", hint=hint)
+    marked = _marked(store, run_id)
+    talks = {mode: each.episode for mode, each in marked.items()}
+    work = Work(
+        stored_scenario(store, plan["scenarios"][0]).scenario,
+        plan["model"],
+        row.seed,
+        None,
+        "finished" if row.status == "finished" else "stopped",
+        run_id,
         turns={mode: list(each.transcript.turns) for mode, each in talks.items()},
-        over=over,
+        over={
+            mode: each.error or each.stop_reason or "" for mode, each in talks.items() if each.status != "interrupted"
+        },
+        marked=marked,
     )
+    if row.status != "finished" and is_written(store.path, run_id):
+        work.problem, work.hint = "another localsim process is writing it", "wait until that process has ended"
+    return work
 
 
 # ---- sentences -----------------------------------------------------------------------------------------------------
@@ -313,10 +276,6 @@ def work_of(watched: Watched) -> Work:
 
 def _turns(count: int) -> str:
     return f"{count} turn{'' if count == 1 else 's'}"
-
-
-def _ended(reason: str, turns: int) -> str:
-    return f"Over after {_turns(turns)}: {words.STOPS.get(reason, reason)}."
 
 
 def names_of(model: str) -> str:

@@ -169,6 +169,8 @@ class Desk:
 
     def resume(self, work: Work) -> None:
         """Continue the run that `work` describes as far as it is stored. Raises InProgress."""
+        work.phase = "searching" if len(work.over) == len(MODES) else "loading"
+        work.marked, work.problem, work.hint = {}, "", ""
         self._put(work, self._resume)
 
     def close(self) -> None:

@@ -8,19 +8,17 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from localsim.conversation.episode import Mode, Observation
-from localsim.conversation.prompts import relationship_lines
 from localsim.conversation.scenario import Scenario
-from localsim.conversation.transcript import Action
 from localsim.errors import InvalidInput
 from localsim.families import family_of, title_of
 from localsim.machine.room import qr_svg
-from localsim.reports.conversation import marks
 from localsim.scenarios.find import shipped
 from localsim.store.episodes import models_on
 from localsim.web import view_data
-from localsim.web.guard import address_of, checked_form, is_loopback
-from localsim.web.people.stage import Game, Stage
-from localsim.web.people.ways import KINDS, action_from, forms_of
+from localsim.web.floor.pages import sent_action, talk_values
+from localsim.web.floor.ways import KINDS
+from localsim.web.guard import SentForm, address_of, is_loopback
+from localsim.web.play.stage import Game, Stage
 from localsim.web.render import page
 from localsim.web.view_pages import store_of
 
@@ -45,9 +43,8 @@ def choose(request: Request) -> Response:
     return page(request, "play/choose", groups=groups, model=stage_of(request).model)
 
 
-async def begin(request: Request) -> Response:
+def begin(request: Request, form: SentForm) -> Response:
     """Open a game and go to the seat."""
-    form = checked_form(request, (await request.form()).items())
     loaded = shipped().get(form.get("scenario", ""))
     if loaded is None:
         raise InvalidInput("no such scenario", hint="choose one from the list")
@@ -66,19 +63,16 @@ async def begin(request: Request) -> Response:
 def seat(request: Request) -> Response:
     """A seat: the player's own side, the turns so far, a form for the next turn; after the end the reveal."""
     game, role = _game_and_role(request)
-    if game.ended:
+    if game.done:
         return _reveal(request, game, role)
     now = _turns(game, role, request)
     seen: Observation = now["seen"]
-    return page(
-        request,
-        "play/seat",
-        **now,
-        others=[_invitation(request, seat, name) for seat, name in game.seats.items() if seat not in game.taken],
-        here_only=is_loopback(request.url.hostname or ""),
-        relations=relationship_lines(seen),
-        kinds={kind: label for kind, label in KINDS.items() if kind in seen.allowed},
-    )
+    now |= {
+        "others": [_invitation(request, seat, name) for seat, name in game.seats.items() if seat not in game.taken],
+        "here_only": is_loopback(request.url.hostname or ""),
+        "kinds": {kind: label for kind, label in KINDS.items() if kind in seen.allowed},
+    }
+    return page(request, "play/seat", **now)
 
 
 def _invitation(request: Request, seat: str, name: str) -> dict[str, str]:
@@ -94,26 +88,11 @@ def turns(request: Request) -> Response:
     return page(request, "play/turns", **_turns(game, role, request))
 
 
-async def say(request: Request) -> Response:
+def say(request: Request, form: SentForm) -> Response:
     """Take a person's turn from the form."""
-    sent = [(key, value) for key, value in (await request.form()).multi_items() if isinstance(value, str)]
-    form = checked_form(request, sent)
     game, role = _game_and_role(request)
-    action = action_from(sent, game.ways_of(role), game.scenario.scenario.limits.chars)
-    turn = form.get("turn", "")
-    taken = game.say(role, action, int(turn[:6]) if turn.isascii() and turn.isdecimal() else -1)
-    if not taken and not _just_said(game, role, action):
-        raise InvalidInput(
-            f"it is not your turn, so this was not said: {action.text or action.type}",
-            hint="go back, and wait for your turn",
-        )
+    game.take(game.talk, role, *sent_action(game, game.talk, role, form))
     return RedirectResponse(request.url.path, 303)
-
-
-def _just_said(game: Game, role: str, action: Action) -> bool:
-    """Return True where the action repeats the last one of its role, as after a double click."""
-    own = [turn.action for turn in game.turns if turn.speaker == role]
-    return game.given == action or bool(own) and own[-1] == action
 
 
 def _game_and_role(request: Request) -> tuple[Game, str]:
@@ -121,23 +100,16 @@ def _game_and_role(request: Request) -> tuple[Game, str]:
 
 
 def _turns(game: Game, role: str, request: Request) -> dict[str, Any]:
-    with game.turned:
-        seen = game.seen_by(role)
-        return {
-            "game": game,
-            "role": role,
-            "address": f"/play/{request.path_params['game']}/{request.path_params['seat']}",
-            "colours": marks.colours(game.scenario.scenario.names),
-            "seen": seen,
-            "turns": seen.transcript.turns,
-            "turn": len(seen.transcript),
-            "mine": game.is_asked(role),
-            "waiting": game.asked,
-            # Moves change from turn to turn, so their forms are in the part that is fetched anew.
-            "moving": bool(seen.moves),
-            "forms": forms_of(game.ways_of(role)) if seen.moves and game.is_asked(role) else [],
-            "chars": game.scenario.scenario.limits.chars,
-        }
+    values = talk_values(game, game.talk, role)
+    moving = bool(values["seen"].moves)
+    return values | {
+        "game": game,
+        "address": f"/play/{request.path_params['game']}/{request.path_params['seat']}",
+        "waiting": game.asked,
+        # Moves change from turn to turn, so their forms are in the part that is fetched anew.
+        "moving": moving,
+        "forms": values["forms"] if moving else [],
+    }
 
 
 def _reveal(request: Request, game: Game, role: str) -> Response:

@@ -9,68 +9,60 @@ from __future__ import annotations
 import random
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Literal
 
+from localsim.conversation.episode import EpisodeSpec
 from localsim.conversation.transcript import Action, Turn
 from localsim.errors import InvalidInput
+from localsim.evaluators.judge import Judge
 from localsim.families.interviews.items import Bank
 from localsim.scenarios.experiments.read import Study
 from localsim.store.database import Store
-from localsim.store.records import episode_id_of
-from localsim.web.classroom.floor import Floor, Live
-from localsim.web.classroom.ledger import Doors, Ledger
-from localsim.web.classroom.seats import Event, Talk
+from localsim.store.records import AnswerRow, hash_of
+from localsim.web.experiment.forms import answers_from
+from localsim.web.experiment.opening import ExperimentOpening, partner_of, spec_of, terms_of
+from localsim.web.experiment.places import ordered, rank
+from localsim.web.experiment.roster import ArmTalk, Part, Participant, Roster
+from localsim.web.experiment.rubric import Question, questions_of, ratings_from
+from localsim.web.floor.floor import Floor
+from localsim.web.floor.ledger import Ledger
+from localsim.web.floor.state import Event, Live
 from localsim.web.guard import Allowance
-from localsim.web.people.experiment.forms import answers_from
-from localsim.web.people.experiment.places import ordered, rank
-from localsim.web.people.experiment.roster import ArmTalk, Part, Participant, Roster
-from localsim.web.people.experiment.rubric import Question, questions_of, ratings_from
-from localsim.web.people.experiment.sitting import Sitting, partner_of, spec_of
 
 Step = Literal["consent", "full", "complete", "before", "wait", "talk", "rate", "rubric", "after", "debrief", "gone"]
 HERE_S = 40.0
 """A participant whose page asked within this time is there, and can be paired."""
 _LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 """Letters and digits that are not mistaken for each other."""
-LEFT = "a participant left the talk"
-
-
-@dataclass(frozen=True)
-class Opening(Doors):
-    """What is decided when an experiment begins."""
-
-    study: str
-    """Hash of the experiment with all that it names."""
-    model: str
-    """The partner that the command line names."""
+LEFT, TIME_OVER = "a participant left the talk", "the time of the talk was over"
+"""Why a talk is called off."""
 
 
 class Lab(Floor):
     """One experiment. Its methods can be called from many threads."""
 
     def __init__(
-        self, store: Store, study: Study, ledger: Ledger, opening: Opening, say: Callable[[str], None]
+        self, store: Store, study: Study, ledger: Ledger, opening: ExperimentOpening, say: Callable[[str], None]
     ) -> None:
-        super().__init__(store, study.scenarios, ledger, opening.run_id)
         self.study, self.opening = study, opening
         self.newcomers = Allowance(100, seconds=600)
         """One browser that drops its cookies cannot take all places."""
         quotas = [(arm.condition.id, arm.condition.quota, arm.people) for arm in study.arms]
         self.register: Roster = Roster(ordered(quotas, study.experiment.seed), ledger.events[1:])
+        super().__init__(store, opening.run_id, terms_of(study, opening), self.register, ledger, say)
         self._begun = time.monotonic()
         self._seen: dict[int, float] = {}
         self._waits: dict[tuple[int, int], float] = {}
         """Participant and number of talks -> when this server saw them wait."""
-        self.playing: Sitting = Sitting(self, say)
         self.recall()
 
     def stop(self) -> None:
         """Stop; if every place is filled, that is the end of the run, else the same command goes on."""
         with self.changed:
             if self.register.complete and not self.register.ended:
-                self._record({"event": "end"})
+                self._record("end")
         super().stop()
 
     # ---- where a participant is ------------------------------------------------------------------------------------
@@ -116,7 +108,7 @@ class Lab(Floor):
 
     def role_of(self, person: Participant, live: Live) -> str:
         """The role of a participant in a talk."""
-        return next(role for role, number in live.talk.people.items() if number == person.number)
+        return live.talk.role_of(person.number)
 
     def to_rate(self, person: Participant, live: Live) -> Turn | None:
         """The first message of the other side that a participant has read and not rated; None without one."""
@@ -159,13 +151,10 @@ class Lab(Floor):
                 if lost is not None:
                     self._leave(lost, "away")
                 number = len(self.register.people) + 1
-                self._record({
-                    "event": "agree", "participant": number, "key": key, "code": f"p{secrets.token_hex(5)}",
-                    "completion": "".join(random.SystemRandom().choices(_LETTERS, k=8)), "place": place,
-                    "at": round(time.time(), 1),
-                })  # fmt: skip
+                completion = "".join(random.SystemRandom().choices(_LETTERS, k=8))
+                code = f"p{secrets.token_hex(5)}"
+                self._note("agree", number, key=key, code=code, completion=completion, place=place)
                 person = self.register.people[number]
-                self.playing.keep_person(person)
             self._seen[person.number] = time.monotonic()
             self._advance(person)
             return person
@@ -178,12 +167,7 @@ class Lab(Floor):
             bank = self.next_form(person, part)
             if self.step(person) != part or bank is None or bank.id != bank_id:
                 raise InvalidInput("this form is not the next one", hint="load the page again")
-            answers, at = answers_from(bank, sent), round(time.time(), 1)
-            self._record({
-                "event": "form", "participant": person.number, "part": part, "bank": bank.id, "answers": answers,
-                "at": at,
-            })  # fmt: skip
-            self.playing.keep_answers(person, part, bank.id, answers, at)
+            self._note("form", person.number, part=part, bank=bank.id, answers=answers_from(bank, sent))
             self._advance(person)
 
     def rate(self, person: Participant, turn: int, sent: Mapping[str, str] | None) -> None:
@@ -200,12 +184,7 @@ class Lab(Floor):
             if sent is None and wanted.required:
                 raise InvalidInput("this message has to be rated", hint="go back and choose an answer")
             answers: Mapping[str, Any] = {} if sent is None else answers_from(bank, sent)
-            at, talk = round(time.time(), 1), live.talk.number
-            self._record({
-                "event": "rating", "participant": person.number, "talk": talk, "turn": turn, "answers": answers,
-                "at": at,
-            })  # fmt: skip
-            self.playing.keep_ratings(person, talk, turn, answers, at)
+            self._note("rating", person.number, talk=live.talk.number, turn=turn, answers=answers)
             self._advance(person)
 
     def judge(self, person: Participant, talk: int, sent: Mapping[str, str]) -> None:
@@ -216,11 +195,8 @@ class Lab(Floor):
             live = self.live_of(person)
             if live is None or live.talk.number != talk or self.step(person) != "rubric":
                 raise InvalidInput("this talk cannot be rated now", hint="load the page again")
-            answers, at = ratings_from(self.to_judge(person, live), sent), round(time.time(), 1)
-            self._record({
-                "event": "rubric", "participant": person.number, "talk": talk, "answers": answers, "at": at,
-            })  # fmt: skip
-            self.playing.keep_judged(person, talk, answers, at)
+            answers = ratings_from(self.to_judge(person, live), sent)
+            self._note("rubric", person.number, talk=talk, answers=answers)
             self._advance(person)
 
     def say(self, person: Participant, place: int, action: Action) -> None:
@@ -243,16 +219,19 @@ class Lab(Floor):
         """Let a participant to whom no partner came go on without a talk; the place is free at once."""
         with self.changed:
             if self.step(person) == "wait" and self.may_go_on(person):
-                self._record({"event": "unpaired", "participant": person.number})
-                self.playing.keep_person(person)
+                self._record("unpaired", participant=person.number)
                 self._advance(person)
 
     def call_off(self, talk: int, why: str) -> None:
         """Have a talk end for a reason that is stored with it. Only under the lock."""
         if not self.register.talks[talk].over and not self.live[talk].ended:
-            self._record({"event": "over", "talk": talk, "why": why})
+            self._record("over", talk=talk, why=why)
 
     # ---- helpers ---------------------------------------------------------------------------------------------------
+
+    def _note(self, event: str, participant: int, **fields: Any) -> None:
+        """Record what a participant does now."""
+        self._record(event, participant=participant, **fields, at=round(time.time(), 1))
 
     def _away(self) -> dict[int, float]:
         """Participants whose place may be given to another person, with the seconds since their last sign of life."""
@@ -262,15 +241,13 @@ class Lab(Floor):
 
     def _leave(self, person: Participant, why: Literal["withdrawn", "away"]) -> None:
         live, partners = self.live_of(person), self.register.partners(person)
-        self._record({"event": "out", "participant": person.number, "why": why})
-        self.playing.keep_person(person)
+        self._record("out", participant=person.number, why=why)
         if live is None or live.ended:
             return
         self.call_off(live.talk.number, LEFT)
         for partner in partners:
             if partner.holds:
-                self._record({"event": "unpaired", "participant": partner.number})
-                self.playing.keep_person(partner)
+                self._record("unpaired", participant=partner.number)
 
     def _advance(self, person: Participant) -> None:
         """Let a participant go on as far as no answer is needed: into a talk, or to the end."""
@@ -278,8 +255,7 @@ class Lab(Floor):
         if step == "wait":
             self._pair(person.condition)
         elif step == "debrief" and person.done is None:
-            self._record({"event": "done", "participant": person.number, "at": round(time.time(), 1)})
-            self.playing.keep_person(person)
+            self._note("done", person.number)
 
     def _pair(self, condition: str) -> None:
         """Begin talks for those who wait in a condition."""
@@ -300,16 +276,12 @@ class Lab(Floor):
         place = self._scenario(people, len(arm.scenarios))
         names = arm.scenarios[place].scenario.names
         roles = [arm.seats[place], *(name for name in names if name != arm.seats[place])]
-        talk: Event = {
-            "event": "talk", "talk": len(self.register.talks) + 1, "condition": arm.condition.id, "place": place,
-            "scenario": self.study.scenarios.index(arm.scenarios[place]), "mode": arm.condition.mode,
-            "people": dict(zip(roles, (person.number for person in people), strict=False)), "at": round(time.time(), 1),
-        }  # fmt: skip
-        self._record({**talk, "index": self._index(arm.condition.id, place)})
-        live = self._add(self.register.talks[talk["talk"]])
-        self.playing.play(live)
-        for person in people:
-            self.playing.keep_person(person)
+        self._record(
+            "talk", talk=len(self.register.talks) + 1, condition=arm.condition.id, place=place,
+            scenario=self.study.scenarios.index(arm.scenarios[place]), mode=arm.condition.mode,
+            people=dict(zip(roles, (person.number for person in people), strict=False)), at=round(time.time(), 1),
+            index=self._index(arm.condition.id, place),
+        )  # fmt: skip
 
     def _scenario(self, people: Sequence[Participant], count: int) -> int:
         """The place of the next scenario: in turn by the rank of the place, and one that is new to all if possible."""
@@ -330,8 +302,80 @@ class Lab(Floor):
         own = kind(condition, place)
         return sum(kind(talk.condition, talk.place) == own for talk in self.register.talks.values())
 
-    def _add(self, talk: Talk) -> Live:
-        assert isinstance(talk, ArmTalk)
-        spec = spec_of(self.study, talk, self.opening)
-        live = self.live[talk.number] = Live(talk, spec, episode_id_of(self.run_id, spec))
-        return live
+    # ---- the run ---------------------------------------------------------------------------------------------------
+
+    def spec_of(self, talk: ArmTalk) -> EpisodeSpec:
+        return spec_of(self.study, talk, self.opening)
+
+    def leaves(self) -> bool:
+        """End talks whose time is over, and those that a participant has left, in every round."""
+        minutes, now = self.study.experiment.limits.minutes, time.time()
+        with self.changed:
+            for number, talk in list(self.register.talks.items()):
+                if minutes is not None and now - talk.at > 60 * minutes:
+                    self.call_off(number, TIME_OVER)
+            for number, live in self.live.items():
+                if not live.ended and (why := self.register.talks[number].over):
+                    self.players.fail(live.spec.hash, why)
+        return super().leaves()
+
+    def _is_due(self) -> bool:
+        return bool(self.register.people)
+
+    # ---- rows ------------------------------------------------------------------------------------------------------
+
+    def answers_in(self, event: Event) -> Iterator[AnswerRow]:
+        """Yield the rows of an event: participants, answers and ratings.
+
+        Rows are annotations, so that exporting, merging and removing a run takes them along. The views
+        `v_participants`, `v_participant_talks`, `v_participant_answers` and `v_rubric_ratings` are their public form.
+        """
+        kind = event["event"]
+        if kind == "talk":
+            yield from map(self._person_row, event["people"].values())
+        elif kind in ("agree", "out", "unpaired", "done"):
+            yield self._person_row(event["participant"])
+        elif kind in ("form", "rating", "rubric"):
+            code, at = self.register.people[event["participant"]].code, datetime.fromtimestamp(event["at"], UTC)
+            for task, item, value, shown in self._values(event):
+                yield self.answer_row(task, item, code, value, shown, at)
+
+    def _person_row(self, number: int) -> AnswerRow:
+        """Return the row of a participant as they are now."""
+        person, experiment = self.register.people[number], self.study.experiment
+        talks = {str(place): self.live[talk] for place, talk in enumerate(person.talks, start=1)}
+        value = {
+            "condition": person.condition, "place": person.place, "status": person.status,
+            "roles": {place: self.role_of(person, live) for place, live in talks.items()},
+            "consent": experiment.consent.version, "completion": person.completion,
+            "description": hash_of(self.study.description),
+        }  # fmt: skip
+        shown = {place: live.episode_id for place, live in talks.items()}
+        seconds = None if person.done is None else round(person.done - person.at, 1)
+        at = datetime.fromtimestamp(person.at, UTC)
+        return self.answer_row("participant", experiment.id, person.code, value, shown, at, seconds)
+
+    def _values(self, event: Event) -> Iterator[tuple[str, str, Mapping[str, Any], Mapping[str, str]]]:
+        """Yield task, item, value and episode of each answer in an event."""
+        if event["event"] == "form":
+            for item, value in event["answers"].items():
+                yield event["part"], f"{event['bank']}/{item}", value, {}
+            return
+        live = self.live[event["talk"]]
+        shown = {"1": live.episode_id}
+        if event["event"] == "rating":
+            bank = self.study.ratings
+            assert bank is not None, "nothing is rated without a bank"
+            for item, value in event["answers"].items():
+                key = f"{live.episode_id}/{event['turn']}/{bank.id}/{item}"
+                yield "message", key, {**value, "turn": event["turn"]}, shown
+            return
+        rubric = self.study.rubric
+        assert rubric is not None, "no talk is rated without a rubric"
+        role = live.talk.role_of(event["participant"])
+        # The version of a judge who is asked the same, so that no other one is compared with these ratings.
+        about = {"version": Judge("", rubric=rubric).version, "role": role}
+        for each in event["answers"]:
+            key = f"{live.episode_id}/{each['agent']}/{rubric.id}/{each['dimension']}"
+            value = {"value": each["value"], "number": each["number"], "agent": each["agent"], **about}
+            yield "rubric", key, value, shown

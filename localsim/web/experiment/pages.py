@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from itertools import groupby
 from typing import Any
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from localsim.errors import InvalidInput
 from localsim.runs.words import STOPS
-from localsim.web.classroom.floor import Live
-from localsim.web.classroom.phone_pages import hashed, sent_action, talk_values
-from localsim.web.guard import checked_form, cookie_name, visitor_of
-from localsim.web.people.experiment.lab import LEFT, Lab, Step
-from localsim.web.people.experiment.roster import Part, Participant
-from localsim.web.people.experiment.rubric import UNKNOWN
-from localsim.web.people.experiment.sitting import TIME_OVER
+from localsim.web.experiment.lab import LEFT, TIME_OVER, Lab, Step
+from localsim.web.experiment.roster import Participant
+from localsim.web.experiment.rubric import UNKNOWN
+from localsim.web.floor.pages import hashed, remembered, secret_of, sent_action, talk_values
+from localsim.web.floor.state import Live
+from localsim.web.guard import SentForm, number_in, posted, visitor_of
 from localsim.web.render import page
 
 HOME = "/experiment"
@@ -37,7 +36,7 @@ def lab_of(request: Request) -> Lab:
 
 
 def _key(request: Request) -> str:
-    return hashed(request.cookies.get(cookie_name(request, "participant"), ""))
+    return hashed(secret_of(request, "participant"))
 
 
 def person_name(lab: Lab, request: Request) -> str:
@@ -136,25 +135,18 @@ def _early(live: Live) -> str:
 # ---- what participants send ----------------------------------------------------------------------------------------
 
 
-async def _form(request: Request) -> dict[str, str]:
-    return checked_form(request, (await request.form()).items())
-
-
-async def agree(request: Request) -> Response:
+def agree(request: Request, _: SentForm) -> Response:
     """Let a person take part who agrees; pressing the button twice changes nothing."""
-    await _form(request)
-    lab, visitor = lab_of(request), visitor_of(request)
-    secret = request.cookies.get(cookie_name(request, "participant"), "")
-    if lab.register.person_of(hashed(secret)) is None:
-        if not lab.newcomers.is_left(visitor):
-            raise InvalidInput("too many people came from this address", hint="wait some minutes, then try again")
-        lab.newcomers.count(visitor)
-        secret = secrets.token_urlsafe(18)
-    await run_in_threadpool(lab.agree, hashed(secret))
-    answer = RedirectResponse(HOME, 303)
-    name = cookie_name(request, "participant")
-    answer.set_cookie(name, secret, max_age=_COOKIE_S, httponly=True, samesite="lax")
-    return answer
+    lab, visitor, secret = lab_of(request), visitor_of(request), secret_of(request, "participant")
+    with lab.changed:
+        if lab.register.person_of(hashed(secret)) is None:
+            if not lab.newcomers.is_left(visitor):
+                hint = "wait some minutes, then try again"
+                raise InvalidInput("too many people came from this address", hint=hint)
+            lab.newcomers.count(visitor)
+            secret = secrets.token_urlsafe(18)
+        lab.agree(hashed(secret))
+    return remembered(request, HOME, "participant", secret, _COOKIE_S)
 
 
 def decline(request: Request) -> Response:
@@ -162,61 +154,52 @@ def decline(request: Request) -> Response:
     return page(request, "experiment/declined", experiment=lab_of(request).study.experiment, early="")
 
 
-async def answer(request: Request) -> Response:
+def answer(lab: Lab, person: Participant, form: SentForm) -> None:
     """Keep the answers to a form."""
-    form = await _form(request)
-    person, which = _person(request), form.get("part", "")
-    if which not in ("before", "after"):
+    part = form.get("part", "")
+    if part not in ("before", "after"):
         raise InvalidInput("this form has no part", hint="load the page again")
-    which_part: Part = "before" if which == "before" else "after"
-    await run_in_threadpool(lab_of(request).answer, person, which_part, form.get("bank", ""), form)
-    return RedirectResponse(HOME, 303)
+    lab.answer(person, "before" if part == "before" else "after", form.get("bank", ""), form)
 
 
-async def say(request: Request) -> Response:
+def say(lab: Lab, person: Participant, form: SentForm) -> None:
     """Take a turn."""
-    form = await _form(request)
-    lab, person = lab_of(request), _person(request)
     live = lab.live_of(person)
     if live is None:
         raise InvalidInput("you have no talk", hint="load the page again")
-    place, action = await sent_action(request, lab, live, lab.role_of(person, live), form)
-    await run_in_threadpool(lab.say, person, place, action)
-    return RedirectResponse(HOME, 303)
+    lab.say(person, *sent_action(lab, live, lab.role_of(person, live), form))
 
 
-async def rate(request: Request) -> Response:
+def rate(lab: Lab, person: Participant, form: SentForm) -> None:
     """Keep the rating of a message."""
-    form = await _form(request)
-    turn = form.get("turn", "")
-    number = int(turn[:6]) if turn.isascii() and turn.isdecimal() else -1
-    await run_in_threadpool(lab_of(request).rate, _person(request), number, None if form.get("skip") else form)
-    return RedirectResponse(HOME, 303)
+    lab.rate(person, number_in(form, "turn"), None if form.get("skip") else form)
 
 
-async def judge(request: Request) -> Response:
+def judge(lab: Lab, person: Participant, form: SentForm) -> None:
     """Keep the answers to the rubric about a talk."""
-    form = await _form(request)
-    talk = form.get("talk", "")
-    number = int(talk[:6]) if talk.isascii() and talk.isdecimal() else -1
-    await run_in_threadpool(lab_of(request).judge, _person(request), number, form)
-    return RedirectResponse(HOME, 303)
+    lab.judge(person, number_in(form, "talk"), form)
 
 
-async def withdraw(request: Request) -> Response:
+def stop(lab: Lab, person: Participant, form: SentForm) -> None:
     """Let a participant stop."""
-    form = await _form(request)
     if not form.get("sure"):
         raise InvalidInput("the box is not ticked", hint="go back and tick it, or go on with the experiment")
-    await run_in_threadpool(lab_of(request).withdraw, _person(request))
-    return RedirectResponse(HOME, 303)
+    lab.withdraw(person)
 
 
-async def go_on(request: Request) -> Response:
+def alone(lab: Lab, person: Participant, _: SentForm) -> None:
     """Let a participant without a partner go on."""
-    await _form(request)
-    await run_in_threadpool(lab_of(request).go_on_alone, _person(request))
-    return RedirectResponse(HOME, 303)
+    lab.go_on_alone(person)
+
+
+def _of_participant(act: Callable[[Lab, Participant, SentForm], None]) -> Route:
+    """Make the route of what a participant sends; the next page is the participant's."""
+
+    def handle(request: Request, form: SentForm) -> Response:
+        act(lab_of(request), _person(request), form)
+        return RedirectResponse(HOME, 303)
+
+    return Route(f"{HOME}/{act.__name__}", posted(handle), methods=["POST"])
 
 
 ROUTES: list[BaseRoute] = [
@@ -224,11 +207,6 @@ ROUTES: list[BaseRoute] = [
     Route(HOME, show),
     Route(f"{HOME}/part", part),
     Route(f"{HOME}/declined", decline),
-    *(
-        Route(f"{HOME}/{name}", act, methods=["POST"])
-        for name, act in (
-            ("agree", agree), ("answer", answer), ("say", say), ("rate", rate), ("judge", judge),
-            ("stop", withdraw), ("alone", go_on),
-        )
-    ),
-]  # fmt: skip
+    Route(f"{HOME}/agree", posted(agree), methods=["POST"]),
+    *map(_of_participant, (answer, say, rate, judge, stop, alone)),
+]

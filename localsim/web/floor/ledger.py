@@ -7,8 +7,6 @@ let phones come back: port, tokens and join code.
 from __future__ import annotations
 
 import os
-import random
-import secrets
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,9 +16,7 @@ from filelock import FileLock, Timeout
 from localsim import paths
 from localsim.errors import DatabaseError
 from localsim.store.journal import read_journal
-from localsim.web.classroom.seats import Event
-
-_SYLLABLES = [first + second for first in "bdfgklmnprstvz" for second in "aeiou"]
+from localsim.web.floor.state import Event
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,38 +30,6 @@ class Doors:
     """The token in the address that people open."""
     edition: int = 1
     """The edition of the rules that its talks follow to their end; ledgers of the first edition do not name it."""
-
-
-@dataclass(frozen=True)
-class Opening(Doors):
-    """What is decided when a class begins."""
-
-    scenarios: tuple[str, ...]
-    """Hashes of the scenarios."""
-    computer: str
-    """The model or scripted player that takes a seat where no person does."""
-    alone: bool
-    """True if every phone plays with the computer."""
-    seed: int
-    teacher: str
-    """The token of the projector page and its buttons."""
-    code: str
-    """The join code: four syllables, such as BAKO-TILU."""
-
-    def continues(self, other: Opening) -> bool:
-        """Return True if a class that would begin as `other` continues this one; a laptop may get a new address."""
-        return (self.scenarios, self.computer, self.alone) == (other.scenarios, other.computer, other.alone)
-
-
-def join_code() -> str:
-    """A code that can be read aloud; one of 24 million."""
-    rng = random.SystemRandom()
-    return "-".join("".join(rng.choice(_SYLLABLES) for _ in range(2)) for _ in range(2)).upper()
-
-
-def new_tokens() -> dict[str, str]:
-    """The tokens and the code of a new class."""
-    return {"access": secrets.token_urlsafe(9), "teacher": secrets.token_urlsafe(12), "code": join_code()}
 
 
 class Ledger:
@@ -88,14 +52,6 @@ class Ledger:
                 hint="stop it, or use another database with --db",
             ) from error
         self.events: list[Event] = read_journal(self.path) if self.path.exists() else []
-
-    def opening(self) -> Opening | None:
-        """How the class in this file began, with its newest address; None if there is none to go on with.
-
-        One that the teacher has ended goes on until its run is complete.
-        """
-        first = None if self.has("closed") else self.first()
-        return None if first is None else Opening(**{**first, "scenarios": tuple(first["scenarios"])})
 
     def has(self, event: str) -> bool:
         """Return True if an event of this name is in the file."""

@@ -10,14 +10,16 @@ from datetime import UTC, datetime
 
 from localsim.conversation.episode import EDITION
 from localsim.errors import InvalidInput
+from localsim.runs.runner import new_run_id
 from localsim.scenarios.experiments.read import Study
 from localsim.store.database import Store
 from localsim.web.app import During, Site, create_app
-from localsim.web.classroom.begin import settled
-from localsim.web.classroom.ledger import Ledger
+from localsim.web.experiment.lab import Lab
+from localsim.web.experiment.opening import ExperimentOpening
+from localsim.web.experiment.pages import HOME, person_name
+from localsim.web.floor.ledger import Ledger
+from localsim.web.floor.serving import settled
 from localsim.web.guard import Rules, address_of, hosts_of, is_loopback, shown
-from localsim.web.people.experiment.lab import Lab, Opening
-from localsim.web.people.experiment.pages import HOME, person_name
 from localsim.web.serve import run_app
 
 Say = Callable[[str], None]
@@ -73,17 +75,16 @@ def serve_experiment(store: Store, wish: Wish, say: Say, *, open_browser: bool, 
         say(f"its table: localsim experiment results {wish.study.experiment.id} --db {store.path}")
 
 
-def opening_of(ledger: Ledger, wish: Wish) -> tuple[Opening, bool]:
+def opening_of(ledger: Ledger, wish: Wish) -> tuple[ExperimentOpening, bool]:
     """How the experiment begins, and True if it continues the one in the ledger. Raises InvalidInput."""
-    run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
-    fresh = Opening(
-        run_id=run_id, host=wish.host, port=wish.port or 0, access=secrets.token_urlsafe(9), study=wish.study.hash,
-        model=wish.model, edition=EDITION,
+    fresh = ExperimentOpening(
+        run_id=new_run_id(datetime.now(UTC)), host=wish.host, port=wish.port or 0, access=secrets.token_urlsafe(9),
+        study=wish.study.hash, model=wish.model, edition=EDITION,
     )  # fmt: skip
     first = ledger.first()
     if first is None or wish.fresh or not ledger.has("agree"):
         return fresh, False
-    old = Opening(**first)
+    old = ExperimentOpening(**first)
     if ledger.has("closed"):
         raise InvalidInput(
             f"every place of this experiment is filled; its run is {old.run_id}",

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from localsim.web.classroom.seats import Choice, Event, Talk, choice_of
+from localsim.web.floor.state import Event, State, Talk
 
 Part = Literal["before", "after"]
 Status = Literal["taking part", "finished", "unpaired", "withdrawn", "away"]
@@ -52,8 +52,6 @@ class Participant:
     """(talk, turn) -> ratings of that turn."""
     judged: dict[int, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     """Talk -> answers to the rubric about it, each with agent, dimension, value and number."""
-    times: dict[tuple[str, str], float] = field(default_factory=dict)
-    """(part, bank), (talk, turn) or ("rubric", talk) -> when it was answered, in seconds since 1970."""
     talks: list[int] = field(default_factory=list)
     out: Literal["", "withdrawn", "away"] = ""
     unpaired: bool = False
@@ -76,58 +74,49 @@ class Participant:
         return "taking part" if self.done is None else "finished"
 
 
-class Roster:
+class Roster(State[ArmTalk]):
     """Participants and talks of one experiment. It changes through `apply` alone."""
 
     def __init__(self, order: Sequence[str], events: Iterable[Event] = ()) -> None:
         """`order`: the condition of each place."""
         self.order = tuple(order)
         self.people: dict[int, Participant] = {}
-        self.talks: dict[int, ArmTalk] = {}
-        self.choices: dict[tuple[int, str, int], Choice] = {}
-        self.ended = False
         self._by_key: dict[str, Participant] = {}
-        for event in events:
-            self.apply(event)
+        super().__init__(events)
 
     def apply(self, event: Event) -> None:
-        """Change the state as one event says."""
+        super().apply(event)
         kind = event["event"]
         if kind == "agree":
             place = event["place"]
             fields = {name: event[name] for name in ("key", "code", "completion", "at")}
             person = Participant(event["participant"], place=place, condition=self.order[place], **fields)
             self.people[person.number] = self._by_key[person.key] = person
-        elif kind == "form":
-            person = self.people[event["participant"]]
-            person.forms[event["part"], event["bank"]] = event["answers"]
-            person.times[event["part"], event["bank"]] = event["at"]
-        elif kind == "rating":
-            person = self.people[event["participant"]]
-            person.ratings[event["talk"], event["turn"]] = event["answers"]
-            person.times[str(event["talk"]), str(event["turn"])] = event["at"]
-        elif kind == "rubric":
-            person = self.people[event["participant"]]
-            person.judged[event["talk"]] = event["answers"]
-            person.times["rubric", str(event["talk"])] = event["at"]
         elif kind == "talk":
             names = ("scenario", "mode", "index", "people", "condition", "place", "at")
             talk = ArmTalk(number=event["talk"], **{name: event[name] for name in names})
             self.talks[talk.number] = talk
             for number in talk.people.values():
                 self.people[number].talks.append(talk.number)
-        elif kind == "choice":
-            self.choices[event["talk"], event["role"], event["beat"]] = choice_of(event)
         elif kind == "over":
             self.talks[event["talk"]].over = event["why"]
+        elif "participant" in event:
+            self._change(self.people[event["participant"]], event)
+
+    def _change(self, person: Participant, event: Event) -> None:
+        kind = event["event"]
+        if kind == "form":
+            person.forms[event["part"], event["bank"]] = event["answers"]
+        elif kind == "rating":
+            person.ratings[event["talk"], event["turn"]] = event["answers"]
+        elif kind == "rubric":
+            person.judged[event["talk"]] = event["answers"]
         elif kind == "out":
-            self.people[event["participant"]].out = event["why"]
+            person.out = event["why"]
         elif kind == "unpaired":
-            self.people[event["participant"]].unpaired = True
+            person.unpaired = True
         elif kind == "done":
-            self.people[event["participant"]].done = event["at"]
-        elif kind == "end":
-            self.ended = True
+            person.done = event["at"]
 
     # ---- questions -------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
-"""Who can act now in a talk of a class: the one who is asked, or all of a beat in which several act at the same time.
+"""Who can act now in a conversation: the one who is asked, or all of a beat in which several act at the same time.
 
-The run asks one agent after the other. In a simultaneous beat nobody sees what the others choose, so every phone may
+The run asks one agent after the other. In a simultaneous beat nobody sees what the others choose, so everybody may
 choose at once: a choice waits in the ledger until the run asks for it.
 """
 

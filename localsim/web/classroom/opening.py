@@ -1,0 +1,71 @@
+"""How a class begins: scenarios, seed, tokens and join code, and the episodes that follow from them."""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from localsim.backends.person import NAME
+from localsim.conversation.episode import EpisodeSpec
+from localsim.conversation.scenario import LoadedScenario, Scenario
+from localsim.runs.plan import Plan
+from localsim.web.classroom.seats import MODES
+from localsim.web.floor.floor import Terms
+from localsim.web.floor.ledger import Doors
+from localsim.web.floor.state import Talk
+
+_SYLLABLES = [first + second for first in "bdfgklmnprstvz" for second in "aeiou"]
+
+
+@dataclass(frozen=True)
+class ClassOpening(Doors):
+    """What is decided when a class begins."""
+
+    scenarios: tuple[str, ...]
+    """Hashes of the scenarios."""
+    computer: str
+    """The model or scripted player that takes a seat where no person does."""
+    alone: bool
+    """True if every phone plays with the computer."""
+    seed: int
+    teacher: str
+    """The token of the projector page and its buttons."""
+    code: str
+    """The join code: four syllables, such as BAKO-TILU."""
+
+    def continues(self, other: ClassOpening) -> bool:
+        """Return True if a class that would begin as `other` continues this one; a laptop may get a new address."""
+        return (self.scenarios, self.computer, self.alone) == (other.scenarios, other.computer, other.alone)
+
+
+def join_code() -> str:
+    """A code that can be read aloud; one of 24 million."""
+    rng = random.SystemRandom()
+    return "-".join("".join(rng.choice(_SYLLABLES) for _ in range(2)) for _ in range(2)).upper()
+
+
+def new_tokens() -> dict[str, str]:
+    """The tokens and the code of a new class."""
+    return {"access": secrets.token_urlsafe(9), "teacher": secrets.token_urlsafe(12), "code": join_code()}
+
+
+def spec_of(scenario: Scenario, talk: Talk, opening: ClassOpening) -> EpisodeSpec:
+    """The episode of a talk."""
+    return talk.spec(scenario, opening.computer, opening.seed, opening.edition)
+
+
+def terms_of(scenarios: Sequence[LoadedScenario], opening: ClassOpening) -> Terms:
+    """What a class plays."""
+    names = (name for loaded in scenarios for name in loaded.scenario.names)
+    plan = Plan(
+        tuple(scenarios), MODES, model=opening.computer, roles=dict.fromkeys(names, NAME), seed=opening.seed,
+        edition=opening.edition,
+    )  # fmt: skip
+    specs = [
+        spec_of(loaded.scenario, Talk(0, place, mode, 0, {}), opening)
+        for place, loaded in enumerate(scenarios)
+        for mode in MODES
+    ]
+    return Terms("class", plan, [opening.computer], specs)
