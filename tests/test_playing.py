@@ -34,7 +34,6 @@ from tests.test_cli import FRIENDS, as_json, ask
 from tests.test_study_answer import model as studied
 from tests.web_server import client_of
 
-Row = dict[str, Any]
 MODES = ("script", "agents", "mindreaders")
 
 
@@ -123,7 +122,7 @@ def play(store: Store, model: str, modes: tuple[Any, ...] = MODES, families: tup
     return start(Plan(scenarios, modes, model, seed=3), store, Quiet(), lambda _: None).run_id
 
 
-def rescored(store: Store, run_id: str, fault_of: Callable[[Row], str | None]) -> None:
+def rescored(store: Store, run_id: str, fault_of: Callable[[Any], str | None]) -> None:
     """Score every talk anew: with its fault, '' if it plays."""
     records = []
     for row in queries.episodes(store, run_id):
@@ -176,7 +175,7 @@ def test_scores_decide_and_nothing_else(run: str, store: Store) -> None:
     rescored(store, run, lambda _: "")
     before = report(store, run)
     assert before.playing.sentences() == [] and before.headline.sentences
-    rescored(store, run, lambda row: "never ends" if row["mode"] == "script" and row["family"] else "")
+    rescored(store, run, lambda row: "never ends" if row.mode == "script" and row.family == "craigslist" else "")
     data = report(store, run)
     assert "Bargaining in script: 2 of 2 talks do not play (never ends: 2)" in data.playing.sentences()[0]
     assert [each.family for each in data.headline.families] == [], "everyday talks have no success"
@@ -235,9 +234,9 @@ def test_the_run_page_says_it_first(parrots: tuple[Store, str]) -> None:
 def test_a_study_says_it_first_and_concludes_nothing_from_these_tasks() -> None:
     broken = told(talk(fault="goes in a loop", family="craigslist"))
     first, *others = study_answer(studied(playing=replace(broken, of="this study")), several=False)
-    assert first["about"] == "Talks that do not play"
+    assert first.title == "Talks that do not play"
     assert first.lines[0].endswith("So this study has no conclusion.")
-    assert not any("Bargaining" in sentence for part in others for sentence in part["sentences"])
+    assert not any("Bargaining" in sentence for part in others for sentence in part.lines)
 
 
 def test_a_class_whose_talks_do_not_play_has_no_answer() -> None:
