@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from localsim.cli import completion
-from localsim.cli.common import db_option, echo, json_option, print_json, store_of
+from localsim.cli.answers import Answer, answers
+from localsim.cli.common import db_option, store_of
 from localsim.errors import DemandsFail
 
 
@@ -16,8 +17,8 @@ from localsim.errors import DemandsFail
 @click.argument("demands", nargs=-1, required=True)
 @click.option("--junit", "file", type=click.Path(dir_okay=False, path_type=Path), help="Also write JUnit XML.")
 @db_option
-@json_option
-def check(run: str, demands: tuple[str, ...], file: Path | None, db: str | None, as_json: bool) -> None:
+@answers
+def check(run: str, demands: tuple[str, ...], file: Path | None, db: str | None) -> Answer:
     """Check that a run meets demands, and end with exit code 6 if it does not.
 
     A demand is a measure of the report, a sign and a number. It must hold in every row of the report, or in those of
@@ -36,12 +37,11 @@ def check(run: str, demands: tuple[str, ...], file: Path | None, db: str | None,
     found = list(checks.checked(report, [checks.demand_of(text, report) for text in demands]))
     if file:
         file.write_text(checks.junit(run_id, found), encoding="utf-8")
-    if as_json:
-        print_json({"run": run_id, "demands": [each.as_json() for each in found]})
-    else:
-        for each in found:
-            place = f"{each.row.family} {each.row.condition} {each.row.model}"
-            echo(f"{'ok' if each.passed else 'NO'}  {each.demand.text}  {place}: {each.number}")
+    lines = [
+        f"{'ok' if each.passed else 'NO'}  {each.demand.text}  "
+        f"{each.row.family} {each.row.condition} {each.row.model}: {each.number}"
+        for each in found
+    ]
     failed = sum(not each.passed for each in found)
-    if failed:
-        raise DemandsFail(f"{failed} of {len(found)} demands do not hold")
+    error = DemandsFail(f"{failed} of {len(found)} demands do not hold") if failed else None
+    return Answer({"run": run_id, "demands": [each.as_json() for each in found]}, lines, error)
