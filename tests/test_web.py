@@ -433,7 +433,7 @@ def test_results_lead_to_the_talk_and_the_first_number_is_drawn(client: TestClie
 
 
 def test_a_query_that_takes_too_long_is_broken_off(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(view_data, "SQL_SECONDS", 0.3)
+    monkeypatch.setattr(asking, "SQL_SECONDS", 0.3)
     answer = client.get(
         "/sql?q=" + quote("SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range <> b.range")
     )
