@@ -235,9 +235,9 @@ def test_the_run_page_says_it_first(parrots: tuple[Store, str]) -> None:
 def test_a_study_says_it_first_and_concludes_nothing_from_these_tasks() -> None:
     broken = told(talk(fault="goes in a loop", family="craigslist"))
     first, *others = study_answer(studied(playing=replace(broken, of="this study")), several=False)
-    assert first["about"] == "Talks that do not play"
+    assert first.title == "Talks that do not play"
     assert first.lines[0].endswith("So this study has no conclusion.")
-    assert not any("Bargaining" in sentence for part in others for sentence in part["sentences"])
+    assert not any("Bargaining" in sentence for part in others for sentence in part.lines)
 
 
 def test_a_class_whose_talks_do_not_play_has_no_answer() -> None:
