@@ -18,7 +18,7 @@ from localsim.annotation.records import MADE_BY
 from localsim.annotation.records import rows as stored_rows
 from localsim.annotation.selection import Selection, of_run
 from localsim.evaluators.judge import DIMENSIONS
-from localsim.stats import holm, share
+from localsim.stats import holm, share, text_of
 from localsim.store.conditions import Condition, in_order, names_of
 from localsim.store.database import Store
 from localsim.store.queries import annotation as queries
@@ -386,7 +386,7 @@ def _on_pairs(found: Mapping[str, Any]) -> list[str]:
         lines.append(f"  Strengths (Bradley–Terry, log odds, {found['strengths']['n']} judgements): {told}.")
     lines.append(f"  Agreement of raters: {_alpha(found['alpha'])}.")
     for row in found["judges"]:
-        equal = _share(row["equal"], row["low"], row["high"])
+        equal = text_of(row["equal"], row["low"], row["high"], ".0%")
         lines.append(
             f"  Judge {row['judge']} agrees with most raters on {equal} of {_number(row['decided'], 'pair')} that "
             f"both decide, of {row['n']}; kappa {_value(row['kappa'])}."
@@ -396,7 +396,7 @@ def _on_pairs(found: Mapping[str, Any]) -> list[str]:
 
 def preference_text(row: Mapping[str, Any]) -> str:
     """A row of `rates` as a sentence, with test, ties and the agreement of raters."""
-    chosen = _share(row["first_chosen"], row["low"], row["high"])
+    chosen = text_of(row["first_chosen"], row["low"], row["high"], ".0%")
     test = "" if row["p"] is None else f", p = {row['p']:.3g} ({row['p_holm']:.3g} after Holm)"
     ties = f"; {_number(row['ties'], 'tie')} left out" if row["ties"] else ""
     agreed = f"; raters: {_alpha(row['alpha'])}" if row["alpha"]["items"] else ""
@@ -429,14 +429,14 @@ def _on_disclosures(found: Mapping[str, Any]) -> list[str]:
     if row is None:
         lines.append("  The detector has not scored these episodes; localsim score does.")
     else:
-        same = _share(row["first_turn"], row["low"], row["high"])
+        same = text_of(row["first_turn"], row["low"], row["high"], ".0%")
         lines.append(
             f"  Detector, first turns of {_number(row['n'], 'fact')}: precision {_value(row['precision'])} (of "
             f"{row['said']}), recall {_value(row['recall'])} (of {row['true']}), F1 {_value(row['f1'])}; same turn or "
             f"none in {same}; kappa of disclosed or not {_value(row['kappa'])}."
         )
     for row in found["judges"]:
-        same = _share(row["first_turn"], row["low"], row["high"])
+        same = text_of(row["first_turn"], row["low"], row["high"], ".0%")
         lines.append(
             f"  Leak judge {row['judge']}, {_number(row['n'], 'fact')}: kappa of disclosed or not "
             f"{_value(row['kappa'])}; same turn or none in {same} of {row['turns']}."
@@ -465,12 +465,6 @@ def _alpha(found: Mapping[str, Any]) -> str:
 
 def _number(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def _share(value: float | None, low: float | None, high: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.0%}" if low is None or high is None else f"{value:.0%} [{low:.0%}, {high:.0%}]"
 
 
 def _value(value: float | None) -> str:

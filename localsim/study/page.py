@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, replace
 from typing import Any
 
-from localsim.conversation.measures import Measure
 from localsim.families import family_of, title_of
 from localsim.families.base import SUCCESS
 from localsim.reports.document import Section, Table
 from localsim.reports.render.markdown import table
-from localsim.reports.results import Number, Result, shown
+from localsim.reports.results import shown
 from localsim.reports.sections import measure_table
 from localsim.reports.validity.instruments import sentences as errors
 from localsim.reports.validity.judges import sentence as rate_sentence
+from localsim.stats import text_of
 from localsim.study.design import Study
 from localsim.study.differences import BOTH, EVERY, Premium
 from localsim.study.lessons import Lesson
@@ -75,7 +75,7 @@ def sections(model: Results) -> Iterator[Section]:
     yield _lessons(model.lessons)
     yield _goals(model)
     yield Section("Null and premium", [_premiums(model.premiums)])
-    for family in dict.fromkeys(row["family"] for row in model.rows):
+    for family in dict.fromkeys(row.family for row in model.rows):
         yield Section(title_of(family_of(family)), [*_of_family(model, family)])
     # The arms: success by task first, then the other measures over all tasks.
     arms = (row for row in model.arms if row.task == EVERY or row.measure.key == SUCCESS.key)
@@ -131,10 +131,10 @@ _LESSONS = (
 
 def _goals(model: Results) -> Section:
     """Return success of every condition, those of the twin included, by family and task."""
-    columns = {(row["family"], row["task"]): row["scenarios"] for row in model.rows}
+    columns = {(row.family, row.task): row.scenarios for row in model.rows}
     heads = [f"{family}, {task} ({scenarios} scenarios)" for (family, task), scenarios in columns.items()]
-    cells = {(row["condition"], row["family"], row["task"]): _share(row) for row in model.rows}
-    names = dict.fromkeys(row["condition"] for row in model.rows)
+    cells = {(row.condition, row.family, row.task): row.success for row in model.rows}
+    names = dict.fromkeys(row.condition for row in model.rows)
     rows = [[name, *(cells.get((name, *column), "-") for column in columns)] for name in names]
     note = "Rules read success from the text of each conversation: no model judges it. Brackets: 95% over scenarios."
     return Section("Goals that the text proves", [Table("", ["condition", *heads], rows, [note])])
@@ -167,28 +167,15 @@ _PREMIUM = (
 
 def _of_family(model: Results, family: str) -> Iterator[Table]:
     """Yield the table of all tasks, and the goals of each task; success has a table of its own."""
-    rows = [row for row in model.rows if row["family"] == family]
-    # The paper's numbers are about other tasks: they have a section of their own, which names the differences.
-    measures = [each for each in model.measures if each["key"] != SUCCESS.key]
-    for task in dict.fromkeys(row["task"] for row in rows):
-        own = [row for row in rows if row["task"] == task]
-        asked = [_measure(each) for each in measures if task == EVERY or each["group"] == "goals"]
-        results = [_result(row, asked) for row in own]
-        if found := shown(asked, results):
-            title = f"{task}, {max(row['scenarios'] for row in own)} scenarios"
+    rows = [row for row in model.rows if row.family == family]
+    measures = [each for each in model.measures if each.key != SUCCESS.key]
+    for task in dict.fromkeys(row.task for row in rows):
+        own = [row for row in rows if row.task == task]
+        if found := shown((each for each in measures if task == EVERY or each.group == "goals"), own):
+            title = f"{task}, {max(row.scenarios for row in own)} scenarios"
             title += "" if task == EVERY else ": other goals"
-            yield replace(measure_table(results, found), title=title)
-
-
-def _measure(each: Row) -> Measure:
-    return Measure(each["key"], each["heading"], each["meaning"], score="", kind=each["kind"])
-
-
-def _result(row: Row, measures: Iterable[Measure]) -> Result:
-    ends = ("", "_low", "_high")
-    numbers = {each.key: Number(each.kind, *(row[f"{each.key}{end}"] for end in ends)) for each in measures}
-    counts = {name: row[name] for name in ("n", "scenarios", "completed", "failed")}
-    return Result(row["family"], "", "", row["condition"], numbers=numbers, **counts)
+            # The paper's numbers are about other tasks: they have a section of their own, which names the differences.
+            yield replace(measure_table(own, found, published=False), title=title)
 
 
 def _naturalness(model: Results) -> Section:
@@ -211,8 +198,7 @@ def pair_table(rows: Iterable[Row]) -> Table:
 
 
 def _difference(row: Row) -> str:
-    interval = f" [{row['low']:+.2f}, {row['high']:+.2f}]" if row["low"] is not None else ""
-    return f"{row['difference']:+.2f}{interval}"
+    return text_of(row["difference"], row["low"], row["high"], "+.2f")
 
 
 def _p(row: Row) -> str:
@@ -224,19 +210,12 @@ def _p(row: Row) -> str:
 def _side_by_side(models: Sequence[Results]) -> Section:
     """Return success of every condition and family, one column for each model."""
     cells = {
-        (f"{row['family']}, {row['task']}", row["condition"], model.model): _share(row)
-        for model in models
-        for row in model.rows
+        (f"{row.family}, {row.task}", row.condition, model.model): row.success for model in models for row in model.rows
     }
     names = [model.model for model in models]
     places = dict.fromkeys(key[:2] for key in cells)
     rows = [[*place, *(cells.get((*place, name), "-") for name in names)] for place in places]
     return Section("The models side by side", [Table("", ["family, task", "condition", *names], rows)])
-
-
-def _share(row: Row) -> str:
-    value, low, high = (row[f"success_rate{end}"] for end in ("", "_low", "_high"))
-    return "-" if value is None else f"{value:.0%}" + ("" if low is None else f" [{low:.0%}, {high:.0%}]")
 
 
 _READ = (

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from localsim.conversation.measures import Measure
 from localsim.families import in_order
+from localsim.families.base import SUCCESS
 from localsim.models.registry import constructed as constructed_as
 from localsim.reports.comparison import compare
 from localsim.reports.compose.alone import beginning, cells, report
 from localsim.reports.conversation import playing
 from localsim.reports.conversation.playing import Playing
-from localsim.reports.measures import Cell, as_json, estimate, measures_of, sided
+from localsim.reports.measures import Cell, number, sided
+from localsim.reports.results import Result
 from localsim.reports.validity.findings import Headline
 from localsim.reports.validity.instruments import Error
 from localsim.reports.validity.judges import Rate
 from localsim.store.conditions import Condition, conditions_of
 from localsim.store.database import Store
-from localsim.store.queries import reports as queries
 from localsim.study import natural
 from localsim.study.design import SOLVABLE, Study, tasks
 from localsim.study.differences import EVERY, Contrast, Premium, contrasts, premiums, tasks_in_order
@@ -71,6 +72,26 @@ class Labelled(Condition):
 
 
 @dataclass(frozen=True)
+class TaskResult(Result):
+    """The conversations of one family, task and condition."""
+
+    task: str = ""
+
+    @property
+    def success(self) -> str:
+        """The share of successes with its interval."""
+        return str(self.number(SUCCESS.key))
+
+    def as_json(self, _measures: Iterable[Measure] = ()) -> dict[str, Any]:
+        """Return a row of `rows` in `study.json`."""
+        names = ("family", "task", "condition", "n", "scenarios", "completed", "failed")
+        row = {name: getattr(self, name) for name in names}
+        for key, found in self.numbers.items():
+            row |= {key: found.value, f"{key}_low": found.low, f"{key}_high": found.high}
+        return row
+
+
+@dataclass(frozen=True)
 class Twin:
     """The constructed twin of a model, and its modes."""
 
@@ -87,15 +108,14 @@ class Twin:
 
 @dataclass(frozen=True)
 class Results:
-    """What a study finds about one model: `models` in `study.json`. Rows are those of reports."""
+    """What a study finds about one model: `models` in `study.json`. Rows are those of `compare`."""
 
     model: str
     identity: str
     runs: Mapping[str, str]
     conditions: Sequence[Labelled]
-    measures: Sequence[Row]
-    rows: Sequence[Row]
-    """Those of `rows_of`."""
+    measures: Sequence[Measure]
+    rows: Sequence[TaskResult]
     modes: Sequence[Row]
     premiums: Sequence[Premium]
     arms: Sequence[Contrast]
@@ -123,8 +143,8 @@ def results_of(store: Store, study: Study, played: Played) -> Results:
         identity=played.identity,
         runs=played.runs,
         conditions=[Labelled(**vars(each), constructed=each in constructed) for each in every],
-        measures=list(map(as_json, first.measures)),
-        rows=rows_of(store, every, task_of, _measures(store, played.runs["compare"])),
+        measures=first.measures,
+        rows=rows_of(store, every, task_of, first.measures),
         modes=compare(store, played.runs["compare"]),
         premiums=premiums(store, played.pair()),
         arms=contrasts(store, conditions, task_of),
@@ -146,30 +166,21 @@ def _twin(store: Store, name: str, run_id: str) -> Twin:
     return Twin(name, made, beginning(store, run_id).headline, compare(store, run_id))
 
 
-def _measures(store: Store, run_id: str) -> list[Measure]:
-    scores = queries.scores(store, run_id)
-    return measures_of(dict.fromkeys(row.family for row in scores), {row.evaluator for row in scores})
-
-
 def rows_of(
     store: Store, conditions: Sequence[Condition], task_of: Mapping[str, str], measures: Sequence[Measure]
-) -> list[Row]:
-    """Return a row for each family, task and condition, first of all tasks, like those of `comparison` in a report.
-
-    `task_of` is keyed by scenario.
-    """
+) -> list[TaskResult]:
+    """Return the results of each family, task and condition, first of all tasks; `task_of` is keyed by scenario."""
     found: dict[Any, Cell] = {}
     for run_id in dict.fromkeys(condition.run_id for condition in conditions):
         found |= cells(store, run_id, sided(store, run_id))
-    rows: list[Row] = []
+    rows = []
     for condition in conditions:
         for cell in (cell for (_, own), cell in found.items() if own == condition):
             for task in tasks_in_order({EVERY, *(task_of[row.scenario_hash] for row in cell.episodes)}):
                 part = cell if task == EVERY else within_task(cell, task, task_of)
-                named = {"family": cell.family, "task": task, "condition": condition.label}
-                rows.append(named | _row(part, measures))
-    order = in_order(row["family"] for row in rows)
-    return sorted(rows, key=lambda row: order.index(row["family"]))
+                rows.append(_result(part, task, condition, measures))
+    order = in_order(row.family for row in rows)
+    return sorted(rows, key=lambda row: order.index(row.family))
 
 
 def within_task(cell: Cell, task: str, task_of: Mapping[str, str]) -> Cell:
@@ -181,14 +192,16 @@ def within_task(cell: Cell, task: str, task_of: Mapping[str, str]) -> Cell:
     return Cell(cell.family, episodes, scores, counts)
 
 
-def _row(cell: Cell, measures: Sequence[Measure]) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "n": len(cell.episodes),
-        "scenarios": len({each.scenario_hash for each in cell.episodes}),
-        "completed": cell.count("completed"),
-        "failed": cell.count("failed"),
-    }
-    for measure in measures:
-        for end, value in zip(("", "_low", "_high"), estimate(measure, cell)[:3], strict=True):
-            row[measure.key + end] = None if value is None else round(value, 4)
-    return row
+def _result(cell: Cell, task: str, condition: Condition, measures: Sequence[Measure]) -> TaskResult:
+    return TaskResult(
+        family=cell.family,
+        mode=condition.mode,
+        model="",
+        condition=condition.label,
+        n=len(cell.episodes),
+        scenarios=len({each.scenario_hash for each in cell.episodes}),
+        completed=cell.count("completed"),
+        failed=cell.count("failed"),
+        numbers={measure.key: replace(number(measure, cell), alike=0) for measure in measures},
+        task=task,
+    )

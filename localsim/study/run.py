@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from localsim.backends.open import is_file
+from localsim.conversation.measures import Measure
 from localsim.leakage.detector import VERSION as DETECTOR
 from localsim.models.registry import embedding_folder, resolve
 from localsim.reports import paper
-from localsim.reports.measures import published
+from localsim.reports.measures import as_json, published
 from localsim.reports.render.html import render
 from localsim.reports.report import Ask, of
 from localsim.runs.versions import versions
@@ -69,6 +70,8 @@ def run_study(
 
 def _json(value: Any) -> Any:
     """Return a value as JSON has it."""
+    if isinstance(value, Measure):
+        return as_json(value)
     if hasattr(value, "as_json"):
         return value.as_json()
     return vars(value) if is_dataclass(value) else str(value)
