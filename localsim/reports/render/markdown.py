@@ -46,7 +46,7 @@ def table(found: Table) -> list[str]:
 
 def _cell(text: str) -> str:
     """Return a cell; the brackets of an interval are no markup."""
-    return text if re.fullmatch(r"[-\d.%]+ \[[-\d.%]+, [-\d.%]+\]", text) else _plain(text)
+    return text if re.fullmatch(r"[-+\d.%]+ \[[-+\d.%]+, [-+\d.%]+\]", text) else _plain(text)
 
 
 def _plain(text: str) -> str:
