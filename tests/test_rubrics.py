@@ -21,7 +21,7 @@ from localsim.conversation.exchange import Request
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.errors import InvalidInput, ScenarioInvalid
 from localsim.evaluators import asking, evaluate, judge
-from localsim.reports.conversation import rubrics
+from localsim.reports.evidence import rubrics
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.scenarios.find import find_scenarios
