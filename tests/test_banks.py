@@ -20,7 +20,7 @@ from localsim.families.interviews.items import Item
 from localsim.families.interviews.players import UNKNOWN
 from localsim.families.players import any_way
 from localsim.reports.audit import audit_run
-from localsim.reports.conversation.interviews import interviews
+from localsim.reports.evidence.interviews import interviews
 from localsim.runs.interviews import interview_plan
 from localsim.runs.runner import start
 from localsim.runs.words import STOPS

@@ -19,7 +19,7 @@ from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.errors import InvalidInput
 from localsim.evaluators import asking, evaluate, searching
 from localsim.evaluators.choosing import candidates
-from localsim.reports.conversation import choices
+from localsim.reports.evidence import choices
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.scenarios.find import find_scenarios

@@ -20,7 +20,7 @@ from localsim.conversation.transcript import Transcript
 from localsim.errors import InvalidInput, ScenarioInvalid
 from localsim.evaluators import evaluate
 from localsim.evaluators.judge import questions
-from localsim.reports.conversation import rubrics
+from localsim.reports.evidence import rubrics
 from localsim.scenarios.experiments.read import load_experiment
 from localsim.scenarios.rubrics import shipped_rubric
 from localsim.store.database import Store

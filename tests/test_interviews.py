@@ -22,7 +22,7 @@ from localsim.families.players import any_way
 from localsim.reports.audit import audit_run
 from localsim.reports.audit.prompts import found_in
 from localsim.reports.audit.turns import Readers
-from localsim.reports.conversation.interviews import Asked, averaged, interviews, pairs, shares_of, tables, variances
+from localsim.reports.evidence.interviews import Asked, averaged, interviews, pairs, shares_of, tables, variances
 from localsim.reports.measures import measures_of
 from localsim.reports.validity.controls import controls_of, run_controls
 from localsim.runs.plan import Plan

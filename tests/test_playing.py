@@ -16,8 +16,8 @@ from localsim.reports.comparison import compare
 from localsim.reports.compose.alone import report
 from localsim.reports.compose.aloud import with_paragraph
 from localsim.reports.compose.beside import with_conditions
-from localsim.reports.conversation import playing
-from localsim.reports.conversation.playing import LIMIT, Talk, cells_of, chosen_of, of_run
+from localsim.reports.evidence import playing
+from localsim.reports.evidence.playing import LIMIT, Talk, cells_of, chosen_of, of_run
 from localsim.reports.render.html import render
 from localsim.reports.render.markdown import as_markdown
 from localsim.reports.validity import head

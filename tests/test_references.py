@@ -11,13 +11,15 @@ import pytest
 
 from localsim.__main__ import run as localsim
 from localsim.conversation.episode import MODES, Mode
+from localsim.conversation.measures import Measure
 from localsim.families import FAMILIES, PLAYERS
 from localsim.reports.compose.alone import report
-from localsim.reports.document import Report
+from localsim.reports.document import Report, Term
 from localsim.reports.figures import references
 from localsim.reports.figures.references import Reached, are_known, beside, of_run, sentences
 from localsim.reports.render.html import render
 from localsim.reports.render.markdown import as_markdown
+from localsim.reports.results import Result
 from localsim.reports.sections import games
 from localsim.reports.validity.typical import examples
 from localsim.runs.plan import Plan
@@ -169,10 +171,10 @@ def test_every_renderer_shows_them_beside_the_measures(store: Store, capsys: pyt
 
 def test_values_of_another_run_in_the_table_get_none() -> None:
     made = Reached("x", "any", "random", "", "agents", "", 1, 1, 1, {"m": Estimate(-0.5, None, None, 1)})
-    row = {"family": "x", "mode": "agents", "see": ""}
-    measure = {"key": "m", "kind": "number"}
-    assert beside([made], measure, [row, {**row, "other_run": "r"}]) == ["-0.50", ""]
-    assert beside([made], {"key": "other", "kind": "number"}, [row]) == []
+    row = Result("x", "agents", "m", "agents")
+    measure = Measure("m", "m", "", "m")
+    assert beside([made], measure, [row, replace(row, other_run="r")]) == ["-0.50", ""]
+    assert beside([made], replace(measure, key="other"), [row]) == []
 
 
 def test_the_page_of_a_run_shows_them_at_once_only_if_they_are_known(store: Store) -> None:
@@ -183,9 +185,9 @@ def test_the_page_of_a_run_shows_them_at_once_only_if_they_are_known(store: Stor
     assert "data-fetch" in first and "measures beside" not in first
     part = client.get(f"/runs/{run_id}/answer").text
     (made,) = games(with_references(store, report(store, run_id)))
-    assert "measures beside random / optimal play" in part and list(made.heads[1:]) == list(MODES) and made.beside
-    for number in made.beside:
-        assert all(f"<small>{text}</small>" in part for text in made.rows[number])
+    assert "measures beside random / optimal play" in part and list(map(str, made.heads[1:])) == list(MODES)
+    lines = [cells for head, *cells in made.rows if isinstance(head, Term) and head.of]
+    assert lines and all(f"<small>{text}</small>" in part for cells in lines for text in cells)
     view_data._ANSWERS.clear()
     then = client.get(f"/runs/{run_id}").text
     assert "data-fetch" not in then and "measures beside random / optimal play" in then

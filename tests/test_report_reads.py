@@ -15,7 +15,7 @@ from localsim.conversation.transcript import Action, Turn
 from localsim.families.craigslist import reading
 from localsim.families.craigslist.endings import bargain_ending, offers
 from localsim.reports.compose.alone import beginning, report
-from localsim.reports.conversation.rubrics import rubric_rows
+from localsim.reports.evidence.rubrics import rubric_rows
 from localsim.reports.figures import curves as drawing
 from localsim.reports.validity import head
 from localsim.reports.validity.judges import reliability

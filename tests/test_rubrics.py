@@ -21,7 +21,7 @@ from localsim.conversation.exchange import Request
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.errors import InvalidInput, ScenarioInvalid
 from localsim.evaluators import asking, evaluate, judge
-from localsim.reports.conversation import rubrics
+from localsim.reports.evidence import rubrics
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.scenarios.find import find_scenarios
@@ -356,8 +356,8 @@ def test_planted_empty_talks_are_told_apart_from_neither_side(played: tuple[Stor
     store, run_id = played
     planted(store, run_id, shipped_rubric("roleplay"), dict.fromkeys(("script", "agents"), "Hm."))
     for row in rubrics.rubric_rows(store, run_id):
-        assert row["mean_by_mode"] == {"script": 2, "agents": 2}
-        assert row["warning"] == "the same score for all: it tells nothing apart"
+        assert row.mean_by_mode == {"script": 2, "agents": 2}
+        assert row.warning == "the same score for all: it tells nothing apart"
 
 
 def test_a_run_that_no_judge_has_scored_shows_no_rubric(played: tuple[Store, str], tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localsim.families.base import SUCCESS
-from localsim.reports.conversation.playing import SILENT
 from localsim.reports.document import Section
+from localsim.reports.evidence.playing import SILENT
 from localsim.reports.validity.findings import Headline
 from localsim.reports.validity.headline import contrasts_sentence
 from localsim.reports.validity.judges import Rate

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from localsim.conversation.episode import MODES
-from localsim.reports.conversation import trials
-from localsim.reports.conversation.trials import SCENARIOS, Trial, trial, trial_of, trials_path
+from localsim.reports.evidence import trials
+from localsim.reports.evidence.trials import SCENARIOS, Trial, trial, trial_of, trials_path
 from localsim.store.database import Store
 from localsim.store.queries.runs import run_row
 from tests.test_cli import ask

@@ -12,7 +12,7 @@ from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.families import family_of
 from localsim.families.base import listed, sentence
 from localsim.leakage.detector import Weights
-from localsim.reports.conversation import tenths, verdict_on
+from localsim.reports.evidence.turns import tenths, verdict_on
 from localsim.store.episodes import StoredEpisode
 from tests.conftest import generated
 

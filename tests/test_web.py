@@ -21,7 +21,7 @@ from localsim.evaluators import judge
 from localsim.evaluators.asking import Case, judgement_records
 from localsim.evaluators.base import Asked
 from localsim.reports.compose.alone import report
-from localsim.reports.conversation import hits_in
+from localsim.reports.evidence.turns import hits_in
 from localsim.reports.validity import head
 from localsim.runs import telling
 from localsim.runs import words as wording

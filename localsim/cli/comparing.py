@@ -46,7 +46,7 @@ def compare(conditions: tuple[str, ...], equivalent: float | None, everything: b
     localsim compare before=@last-1:agents taught=@last:agents script=@last-1:script
     """
     from localsim.reports import comparison
-    from localsim.reports.conversation.playing import of_conditions
+    from localsim.reports.evidence.playing import of_conditions
 
     if equivalent == 0:
         raise click.BadParameter("a margin above 0", param_hint="--equivalent")

@@ -18,8 +18,8 @@ from localsim.cli.common import HERE, Pages, db_option, serve_pages, store_of, w
 from localsim.cli.progress import Reassurance, clean, colour_of, say
 from localsim.errors import DatabaseError, InvalidInput, LocalsimError
 from localsim.models.registry import labelled
-from localsim.reports.conversation import hits_in, in_words, remark_on, unjudged_in, verdict_on
-from localsim.reports.conversation.interviews import options_of
+from localsim.reports.evidence.interviews import options_of
+from localsim.reports.evidence.turns import hits_in, in_words, remark_on, unjudged_in, verdict_on
 from localsim.reports.measures import heading_of
 from localsim.runs import telling
 from localsim.runs.words import HIT_IS_NO_LEAK, STOPS

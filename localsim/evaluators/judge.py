@@ -1,7 +1,7 @@
 """A language model as judge: it answers the questions of a rubric, by default Sotopia's seven dimensions.
 
 The judge sees everything, gives its reason before its score, and is bound by a grammar. Scores are stored under the
-names of the rubric and the model. `reports.validity.judges` and `reports.conversation.rubrics` measure how far they can
+names of the rubric and the model. `reports.validity.judges` and `reports.evidence.rubrics` measure how far they can
 be trusted; those of small judges cannot. Sotopia: arXiv 2310.11667, section 3.
 """
 

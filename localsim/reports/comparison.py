@@ -18,7 +18,7 @@ from localsim.conversation.episode import PEOPLE
 from localsim.conversation.measures import Measure
 from localsim.errors import InvalidInput, suggest
 from localsim.families import in_order
-from localsim.reports.conversation.playing import of_conditions
+from localsim.reports.evidence.playing import of_conditions
 from localsim.reports.measures import INVENTED, by_episode, by_name, measures_of, of_family, sided, within
 from localsim.runs.plan import CONTRASTS, PRIMARY, Plan, primary_of
 from localsim.store import conditions as spelling

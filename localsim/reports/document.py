@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from localsim.conversation.measures import Measure
-from localsim.reports.conversation.playing import SILENT, Playing
+from localsim.reports.evidence.playing import SILENT, Playing
 from localsim.reports.measures import as_json
 from localsim.reports.results import Number, Result
 from localsim.reports.validity.correction import Correction
@@ -20,9 +20,9 @@ from localsim.reports.validity.typical import Example
 from localsim.store.queries.reports import Leak
 
 if TYPE_CHECKING:  # these make tables
-    from localsim.reports.conversation.choices import Choices
-    from localsim.reports.conversation.interviews import Bank
-    from localsim.reports.conversation.rubrics import Judged
+    from localsim.reports.evidence.choices import Choices
+    from localsim.reports.evidence.interviews import Bank
+    from localsim.reports.evidence.rubrics import Judged
     from localsim.reports.figures.curves import Course
     from localsim.reports.figures.pairs import Paired
     from localsim.reports.figures.references import Reached

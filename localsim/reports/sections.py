@@ -12,8 +12,8 @@ from localsim.conversation.measures import Measure
 from localsim.families import family_of, in_order, title_of
 from localsim.models.registry import labelled
 from localsim.reports.compose.alone import foremost
-from localsim.reports.conversation import choices, interviews, rubrics
 from localsim.reports.document import Cell, Column, Count, Report, Section, Table, Term
+from localsim.reports.evidence import choices, interviews, rubrics
 from localsim.reports.figures import references
 from localsim.reports.measures import INTERVALS
 from localsim.reports.results import Number, Result, shown

@@ -12,8 +12,8 @@ from localsim.families.base import SUCCESS
 from localsim.models.registry import constructed as constructed_as
 from localsim.reports.comparison import compare
 from localsim.reports.compose.alone import beginning, cells, report
-from localsim.reports.conversation import playing
-from localsim.reports.conversation.playing import Playing
+from localsim.reports.evidence import playing
+from localsim.reports.evidence.playing import Playing
 from localsim.reports.measures import Cell, number, sided
 from localsim.reports.results import Result
 from localsim.reports.validity.findings import Headline

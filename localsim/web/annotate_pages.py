@@ -15,7 +15,7 @@ from localsim.annotation import agreement, items, records
 from localsim.annotation.items import Item, Task
 from localsim.annotation.selection import Selection, of_run
 from localsim.errors import InvalidInput
-from localsim.reports.conversation import marks
+from localsim.reports.evidence import marks
 from localsim.store.database import Store
 from localsim.store.queries import pages as page_queries
 from localsim.web.guard import SentForm

@@ -10,7 +10,7 @@ from typing import Literal
 from localsim.conversation.rules.lanes import Lanes, Line, lanes_of
 from localsim.conversation.transcript import NARRATOR, WORLD, Turn
 from localsim.families.base import listed
-from localsim.reports.conversation import marks
+from localsim.reports.evidence import marks
 from localsim.store.episodes import StoredEpisode
 
 MOST = 8

@@ -12,7 +12,7 @@ from localsim.cli.progress import Progress, Reassurance, say
 from localsim.cli.running.playing import playing_lines, refusal
 from localsim.conversation.episode import counted
 from localsim.errors import Interrupted, LocalsimError, TooManyFailures
-from localsim.reports.conversation import playing
+from localsim.reports.evidence import playing
 from localsim.runs import runner, telling
 from localsim.runs.plan import Plan
 from localsim.store.database import Store

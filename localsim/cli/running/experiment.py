@@ -22,7 +22,7 @@ from localsim.cli.common import (
     web_options,
 )
 from localsim.errors import InvalidInput
-from localsim.reports.conversation.rubrics import Rated, people_and_judges
+from localsim.reports.evidence.rubrics import Rated, people_and_judges
 from localsim.scenarios.experiments.document import MODEL
 from localsim.scenarios.experiments.read import Study, experiment_files, find_experiment
 from localsim.store.database import Store

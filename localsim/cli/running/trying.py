@@ -15,7 +15,7 @@ from localsim.cli.progress import say
 from localsim.cli.running.ending import played
 from localsim.cli.running.options import live_option, parallel_option, threads_option
 from localsim.errors import DoesNotPlay, Interrupted, TooManyFailures
-from localsim.reports.conversation.trials import Trial, trial_of, trials_path
+from localsim.reports.evidence.trials import Trial, trial_of, trials_path
 from localsim.runs import preview
 from localsim.runs.runner import Result
 from localsim.store.database import Store
@@ -42,7 +42,7 @@ def try_(name: str, db: str | None, strict: bool, live: bool, **options: Any) ->
     localsim models try path/to/file.gguf --strict
     localsim models try openai:http://127.0.0.1:8080/v1#model
     """
-    from localsim.reports.conversation.trials import trial
+    from localsim.reports.evidence.trials import trial
 
     model = chosen_model(name)
     plan = trial_of(model, **options)
@@ -69,7 +69,7 @@ def _check(result: Result, store: Store) -> None:
 
 
 def _verdict(found: Trial, result: Result, store: Store) -> Text:
-    from localsim.reports.conversation.playing import clipped
+    from localsim.reports.evidence.playing import clipped
 
     yield Styled(found.verdict, None if found.holds else "yellow", bold=True)
     for excerpt in found.excerpts:

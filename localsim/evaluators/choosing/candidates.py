@@ -2,7 +2,7 @@
 
 A choice counts only if all rotations name the same conversation; anything else is a tie. The shares of the places that
 were named are stored beside it, because small judges choose a place rather than a conversation.
-`reports.conversation.choices` counts both.
+`reports.evidence.choices` counts both.
 """
 
 from __future__ import annotations

@@ -17,11 +17,11 @@ from localsim.annotation.agreement import agreement
 from localsim.annotation.leak_judges import leak_judges
 from localsim.conversation.measures import Measure
 from localsim.reports.comparison import compare
-from localsim.reports.conversation import playing
-from localsim.reports.conversation.choices import choices
-from localsim.reports.conversation.interviews import interviews
-from localsim.reports.conversation.rubrics import rubric_rows
 from localsim.reports.document import Report
+from localsim.reports.evidence import playing
+from localsim.reports.evidence.choices import choices
+from localsim.reports.evidence.interviews import interviews
+from localsim.reports.evidence.rubrics import rubric_rows
 from localsim.reports.figures.curves import curves
 from localsim.reports.measures import COUNTS, Cell, measures_of, number, sided
 from localsim.reports.results import Result

@@ -17,8 +17,8 @@ from localsim.conversation.episode import PEOPLE
 from localsim.errors import InvalidInput
 from localsim.models.registry import constructed, labelled
 from localsim.reports.compose.alone import table
-from localsim.reports.conversation.playing import of_conditions
 from localsim.reports.document import Report
+from localsim.reports.evidence.playing import of_conditions
 from localsim.reports.figures import draw
 from localsim.reports.figures.curves import Course, Series
 from localsim.reports.results import Result

@@ -25,8 +25,9 @@ from localsim.reports import sections
 from localsim.reports.card import sections as card_sections
 from localsim.reports.compose.alone import foremost
 from localsim.reports.compose.beside import with_colours
-from localsim.reports.conversation import MarkedTurn, hits_in, marked_turns, marks, playing, remark_on
 from localsim.reports.document import Report, Table
+from localsim.reports.evidence import marks, playing
+from localsim.reports.evidence.turns import MarkedTurn, hits_in, marked_turns, remark_on
 from localsim.reports.figures import pairs, references
 from localsim.reports.figures.curves import Course
 from localsim.reports.measures import INVENTED

@@ -13,8 +13,8 @@ from typing import Any
 
 from localsim.conversation.measures import Measure
 from localsim.families import family_of, in_order, title_of
-from localsim.reports.conversation.interviews import answered
 from localsim.reports.document import Report
+from localsim.reports.evidence.interviews import answered
 from localsim.reports.results import Number, Result
 from localsim.reports.validity.findings import Answer, Finding, Headline, finding
 

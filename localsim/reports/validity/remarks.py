@@ -12,7 +12,7 @@ from localsim import families
 from localsim.conversation.episode import counted
 from localsim.families import EVERYDAY, family_of, title_of
 from localsim.models.registry import constructed
-from localsim.reports.conversation import playing
+from localsim.reports.evidence import playing
 from localsim.reports.results import Result
 from localsim.runs.telling import of_people
 

@@ -9,7 +9,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from localsim.errors import InvalidInput
-from localsim.reports.conversation import marks
+from localsim.reports.evidence import marks
 from localsim.web.classroom import results
 from localsim.web.classroom.hall import Hall
 from localsim.web.classroom.replaying import is_earlier

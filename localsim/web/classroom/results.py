@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from localsim.conversation.episode import Mode
 from localsim.families import family_of
 from localsim.families.base import SUCCESS
-from localsim.reports.conversation import playing
+from localsim.reports.evidence import playing
 from localsim.stats import intervals
 from localsim.store.database import Store
 from localsim.store.queries import classes as queries

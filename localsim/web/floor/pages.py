@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from localsim.conversation.prompts import relationship_lines
 from localsim.conversation.rules.deciding import every_way
 from localsim.conversation.transcript import Action, ActionType
-from localsim.reports.conversation import marks
+from localsim.reports.evidence import marks
 from localsim.web.floor.beats import start_of
 from localsim.web.floor.floor import Floor
 from localsim.web.floor.state import Live

@@ -13,7 +13,7 @@ from localsim.conversation.scenario import Scenario
 from localsim.conversation.transcript import Turn
 from localsim.errors import InvalidInput
 from localsim.models.registry import labelled
-from localsim.reports.conversation import marks
+from localsim.reports.evidence import marks
 from localsim.runs import words
 from localsim.store.database import Store
 from localsim.store.episodes import stored_scenario

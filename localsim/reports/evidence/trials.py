@@ -11,7 +11,7 @@ from localsim import paths
 from localsim.conversation.episode import MODES
 from localsim.conversation.wording.layouts import LAYOUTS
 from localsim.models.registry import layout_of
-from localsim.reports.conversation import playing
+from localsim.reports.evidence import playing
 from localsim.runs.plan import Plan
 from localsim.runs.telling import called
 from localsim.scenarios.find import find_scenarios

@@ -16,8 +16,8 @@ from localsim.conversation.scenario import AnswerKey
 from localsim.families import family_of
 from localsim.families.base import Verdict, sentence
 from localsim.families.mentions import Mention
-from localsim.reports.conversation import marks
-from localsim.reports.conversation.marks import Mark
+from localsim.reports.evidence import marks
+from localsim.reports.evidence.marks import Mark
 from localsim.store.episodes import StoredEpisode, transcript_of
 
 _UNLIKELY = 0.05
