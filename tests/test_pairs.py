@@ -72,3 +72,17 @@ def test_the_page_begins_with_it_and_a_run_without_pairs_has_none(store: Store, 
     assert command(["run", SCENARIOS[0], "-m", "scripted", "--mode", "agents", *database]) == 0
     alone = Store(tmp_path / "b.duckdb")
     assert 'id="pairs"' not in render(of(alone, Ask(alone.run_id("@last"), talks=True)))
+
+
+def test_plot_writes_it_as_a_file_of_its_own(store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--difference", "-o", str(tmp_path), "--db", str(store.path)]
+    assert command(["plot", "@last-1", "@last", *options]) == 0
+    root = ElementTree.parse(tmp_path / "difference.svg").getroot()
+    assert (
+        len([each for each in root if each.tag.endswith("svg")]) == 2
+        and "var(" in (tmp_path / "difference.svg").read_text()
+    )
+    database = ["--db", str(tmp_path / "b.duckdb")]
+    assert command(["run", SCENARIOS[0], "-m", "scripted", "--mode", "agents", *database]) == 0
+    assert command(["plot", "@last", "--difference", "-o", str(tmp_path), *database]) == 3
+    assert "no pairs of its primary outcome" in capsys.readouterr().err

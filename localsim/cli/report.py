@@ -292,6 +292,12 @@ def _print_design(row: dict[str, Any], seeds: tuple[int, ...]) -> None:
     multiple=True,
     help="Draw this measure alone, by its name in the report or its key in --json; may be repeated.",
 )
+@click.option(
+    "--difference",
+    "alone",
+    is_flag=True,
+    help="Write difference.svg alone: the primary outcome of every scenario, from one mode to the other.",
+)
 @_people
 @db_option
 @json_option
@@ -300,6 +306,7 @@ def plot(
     output: Path,
     forms: tuple[str, ...],
     measures: tuple[str, ...],
+    alone: bool,
     people: tuple[str, ...],
     db: str | None,
     as_json: bool,
@@ -313,15 +320,19 @@ def plot(
     localsim plot @last -f pdf
     localsim plot @last-1 taught=@last:agents
     localsim plot @last --measure success -f pdf
+    localsim plot @last-1 @last --difference
     """
-    from localsim.reports.figures.plots import figures
+    from localsim.reports.figures.plots import difference, figures
 
     store = store_of(db)
     try:
         with Reassurance("drawing the figures", quiet=as_json):
             run_id, others = _first_and_others(store, conditions)
             chosen = [store.run_id(each) for each in people]
-            files = figures(store, run_id, output, forms or ("svg", "png"), measures, chosen, others)
+            if alone:
+                files = difference(store, list(dict.fromkeys([run_id, *(each.run_id for each in others)])), output)
+            else:
+                files = figures(store, run_id, output, forms or ("svg", "png"), measures, chosen, others)
     except OSError as error:
         raise InvalidInput(f"cannot be written: {error.strerror}", where=str(output)) from error
     if as_json:

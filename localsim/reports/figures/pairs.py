@@ -131,6 +131,24 @@ def panels(found: Sequence[Paired], prefix: str = "pair") -> Iterator[tuple[str,
         yield title_of(family_of(family)), drawn
 
 
+def poster(found: Sequence[Paired]) -> str:
+    """Return all pictures as one SVG file on white, a row for each family with its title."""
+    rows = list(panels(found))
+    width = max(len(drawn) for _, drawn in rows) * (WIDTH + 24) + 24
+    height = len(rows) * (HEIGHT + 44) + 16
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
+        f'<style>.tick{{fill:#555d68}}</style><rect width="{width}" height="{height}" fill="#fff"/>',
+    ]
+    for row, (title, drawn) in enumerate(rows):
+        y = row * (HEIGHT + 44) + 24
+        parts.append(f'<text x="24" y="{y}" font-family="Georgia,serif" font-size="18">{escape(title)}</text>')
+        for column, picture in enumerate(drawn):
+            place = f'<svg x="{column * (WIDTH + 24) + 24}" y="{y + 14}" width="{WIDTH}" height="{HEIGHT}" '
+            parts.append(picture.replace("<svg ", place, 1))
+    return "\n".join([*parts, "</svg>\n"])
+
+
 def top_of(found: Sequence[Paired]) -> float:
     """Return the end of the axis on which several pictures can be compared: 1 for shares, else a round number."""
     if found[0].measure.kind != "number":

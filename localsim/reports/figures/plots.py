@@ -12,7 +12,7 @@ from localsim.errors import InvalidInput, suggest
 from localsim.families import family_of, title_of
 from localsim.models.registry import labelled
 from localsim.reports.compose.beside import noted
-from localsim.reports.figures import draw
+from localsim.reports.figures import draw, pairs
 from localsim.reports.figures.curves import Course
 from localsim.reports.report import Ask, of
 from localsim.reports.results import Result
@@ -51,6 +51,17 @@ def figures(
     curves = [] if wanted else data.curves
     drawn += [(f"{curve.family}_{curve.name}_curve", _course(curve)) for curve in curves]
     return draw.save(drawn, folder, forms)
+
+
+def difference(store: Store, runs: Sequence[str], folder: Path) -> list[Path]:
+    """Write difference.svg, the first picture of a report on these runs, without matplotlib. Raises InvalidInput."""
+    found = pairs.of_runs(store, runs)
+    if not found:
+        raise InvalidInput("the run has no pairs of its primary outcome", hint="localsim run ... --mode all makes them")
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "difference.svg"
+    file.write_text(pairs.poster(found), encoding="utf-8")
+    return [file]
 
 
 def _key(name: str, known: Mapping[str, Measure]) -> str:
