@@ -31,7 +31,7 @@ CONSTRAINTS = ROOT / "constraints.txt"
 STAMP = VENV / "localsim-setup"
 BUILD_FLAGS = ROOT / "localsim" / "machine" / "build_flags.py"
 LIGHT = ROOT / "requirements" / "light.txt"
-NEEDED = {"light": 1 * 10**9, "demo": 4 * 10**9, "dev": 5 * 10**9}
+NEEDED = {"light": 6 * 10**8, "demo": 4 * 10**9, "dev": 5 * 10**9}
 """Bytes of disk that each kind of installation needs."""
 
 FLAGS_STAMP = VENV / "llama-flags"
@@ -225,7 +225,7 @@ def install_llama(requirement: str, flags: str) -> None:
         where = ["--extra-index-url", source] if "://" in source else ["--find-links", source]
         step(f"installing {requirement} from {source}")
         pip("install", "--only-binary", ":all:", "--force-reinstall", "--no-deps", *where, requirement)
-        FLAGS_STAMP.write_text(flags)
+        FLAGS_STAMP.write_text(f"wheel of {source}")
         return
     flags_used = f"{flags} {build_flags().LEAN}"
     machine = f"{requirement} {flags_used} {platform.machine()} {platform.system()} {sys.version_info[:2]}"
@@ -274,6 +274,8 @@ def first_that_works(flags: str) -> str:
     probe = [str(PYTHON), "-m", "localsim.backends.llama.probe", "starter"]
     requirement = next(line for line in CONSTRAINTS.read_text().splitlines() if line.startswith("llama-cpp-python=="))
     while subprocess.run(probe, cwd=ROOT, check=False).returncode != 0:
+        if os.environ.get("LOCALSIM_WHEELS"):
+            fail("the wheel of LOCALSIM_WHEELS does not work on this machine", "without the variable it is compiled")
         left = [other for other in choices() if other != flags]
         if flags == choices()[-1] or not left:
             fail("llama.cpp does not work on this machine, even with portable flags", "see the message above")

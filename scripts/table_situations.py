@@ -33,7 +33,7 @@ from localsim.scenarios.casting.rules import load_situation  # noqa: E402
 from localsim.scenarios.casting.situations import Situation, situation_files  # noqa: E402
 from localsim.store.database import Store  # noqa: E402
 from localsim.store.queries import reports as queries  # noqa: E402
-from localsim.store.queries.runs import runs_named  # noqa: E402
+from localsim.store.queries.runs import episodes, runs_named  # noqa: E402
 from scripts.tables import day_of, markdown_table, play  # noqa: E402
 
 PAGE = ROOT / "docs" / "log" / "situations-starter.md"
@@ -77,11 +77,10 @@ class End:
     """In one or two words; `right` for a success."""
 
 
-def end_of(row: Row, scores: Mapping[str, Row], malformed: int) -> End:
-    """Return how an episode ended; `scores` are those of the whole episode, `malformed` its unreadable replies."""
+def end_of(row: Row, value: Mapping[str, float | None], malformed: int) -> End:
+    """Return how an episode ended, from its scores by name and the number of its unreadable replies."""
     if row["status"] != "completed":
         return End(completed=False, right=False, why="unreadable replies" if malformed else _short(row["error"]))
-    value = {name: each["value"] for name, each in scores.items()}
     if value.get("success") == 1:
         return End(completed=True, right=True, why="right")
     if value.get("settled") == 1:
@@ -101,16 +100,16 @@ def _short(error: str | None) -> str:
 
 def ends(store: Store, run_id: str) -> dict[tuple[str, Mode], End]:
     """Return (situation, mode) -> how its episode ended, for the episodes that have ended."""
-    scores: dict[str, dict[str, queries.Score]] = {}
+    values: dict[str, dict[str, float | None]] = {}
     for row in queries.scores(store, run_id):
         if row.agent is None:
-            scores.setdefault(row.episode_id, {})[row.name] = row
+            values.setdefault(row.episode_id, {})[row.name] = row.value
     malformed = {row.episode_id: row.malformed or 0 for row in queries.counts(store, run_id)}
     return {
         (row["scenario_id"].rpartition("-")[0], row["mode"]): end_of(
-            row, scores.get(row["episode_id"], {}), malformed[row["episode_id"]]
+            row, values.get(row["episode_id"], {}), malformed[row["episode_id"]]
         )
-        for row in queries.episodes(store, run_id)
+        for row in episodes(store, run_id)
         if row["status"] in ("completed", "failed")
     }
 

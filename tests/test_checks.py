@@ -109,7 +109,7 @@ def test_the_author_says_which_checks_are_success(rule: str, value: int, held: s
         ("success: {at_least: 4}", "at_least is 4, and there are 3 checks"),
         ("success: {at_least: 2, of: [kept]}", "at_least is 2, and there are 1 checks"),
         ("success: {at_least: 0}", "greater than or equal to 1"),
-        ("success: all", "success"),
+        ("success: all", "no check is called 'all'"),
     ],
 )
 def test_a_rule_that_cannot_be_decided_is_refused_with_its_line(rule: str, problem: str) -> None:

@@ -326,7 +326,7 @@ def test_peeking_is_an_offer_at_the_others_target_or_leaving() -> None:
 def test_players_that_look_play_honestly_where_nothing_is_shown(player: str, played: Plays) -> None:
     def values(name: str) -> list[Any]:
         rows = played(name, "")["agents"].scores
-        return [(row["name"], row["side"], row["value"]) for row in rows if row["name"] in moved]
+        return [(row.name, row.side, row.value) for row in rows if row.name in moved]
 
     moved = ("deal", "price", "turns", "surplus", "concession", "limit_hit", "peeking")
 

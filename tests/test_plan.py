@@ -61,8 +61,8 @@ def test_a_stored_plan_is_made_again_by_its_command(fields: dict[str, Any]) -> N
     assert (set(parsed["modes"]), tuple(parsed["see"])) == (set(plan.modes), plan.see)
     warm = sampling_of(plan.model).temperature if parsed["temperature"] is None else parsed["temperature"]
     assert (warm, not parsed["no_grammar"]) == (plan.draws.temperature, plan.draws.grammar)
+    assert parsed["models"] == (plan.model,)
     same = (
-        "model",
         "roles",
         "episodes",
         "seed",

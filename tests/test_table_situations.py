@@ -69,7 +69,7 @@ def test_a_player_whose_end_is_known_ends_so(store: Store, player: str, wanted: 
 )
 def test_each_end_has_its_words(change: dict[str, Any], values: dict[str, float], malformed: int, why: str) -> None:
     row = {"status": "completed", "stop_reason": "turn_limit", "error": None, **change}
-    found = end_of(row, {name: {"value": value} for name, value in values.items()}, malformed)
+    found = end_of(row, values, malformed)
     assert found == End(completed=row["status"] == "completed", right=why == "right", why=why)
 
 

@@ -397,7 +397,7 @@ def test_nobody_compares_modes_across_variants(played: tuple[Store, str]) -> Non
     assert all(variant[item.episode.episode_id] == variant[item.second.episode_id] for item in rated)
     for episode_id in list(variant)[:20]:
         beside = pages.siblings(store, episode_id)
-        assert len(beside) == 2 and {variant[row["episode_id"]] for row in beside} == {variant[episode_id]}
+        assert len(beside) == 2 and {variant[row.episode_id] for row in beside} == {variant[episode_id]}
     shown = [episode for example in examples(store, run_id) for episode in example.episodes]
     assert shown and {variant[episode.episode_id] for episode in shown} == {0}
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,13 +71,11 @@ def test_all_variants_differ_and_are_the_same_every_time() -> None:
 
 @given(st.lists(st.integers(1, 12), min_size=1, max_size=4))
 def test_variants_come_once_and_few_of_them_are_balanced(sizes: list[int]) -> None:
-    import yaml
-
     slots = {
         f"s{number}": [{"": yaml.ScalarNode("tag:yaml.org,2002:str", str(value))} for value in range(size)]
         for number, size in enumerate(sizes)
     }
-    found = Varied(slots, False)
+    found = Varied(slots)
     every = [tuple(node.value for node in found.chosen(k).values()) for k in range(1, min(found.total, 600) + 1)]
     assert len(set(every)) == len(every)
     if found.total <= 600:
@@ -92,8 +92,35 @@ def test_twenty_of_many_variants_have_each_value_about_equally_often() -> None:
         assert len(counts) == size and max(counts.values()) - min(counts.values()) <= 3, counts
 
 
+def test_numbers_stay_as_they_were_typed() -> None:
+    text = (
+        TEXT.replace("least: 10,", "least: 1.50,")
+        .replace("least: 30,", "least: 1.50,")
+        .replace("id: lamp", "id: '{thing}'")
+    )
+    found = parse_scenario(text, "lamp.yaml", 3)
+    assert found.scenario.agents[0].facts[0].terms == ("1.50",) and found.scenario.agents[0].facts[0].text.count("1.50")
+    assert (found.answer.checks[0].price_agreed or ())[0] == 1.5 and found.answer.parameters["deal.least"] == 1.5
+
+
+@pytest.mark.parametrize("sizes", [[6, 5, 3, 4, 2], [4, 6, 5, 6, 6, 4], [2, 2, 2, 2], [3, 4, 6], [10, 10], [7]])
+def test_the_values_of_a_list_are_about_equally_frequent_in_few_variants(sizes: list[int]) -> None:
+    slots = {f"s{n}": [{"": yaml.ScalarNode("", str(value))} for value in range(size)] for n, size in enumerate(sizes)}
+    found = Varied(slots)
+    for most in (12, 20):
+        every = [[node.value for node in found.chosen(k).values()] for k in range(1, min(most, found.total) + 1)]
+        for column, size in zip(zip(*every, strict=True), sizes, strict=True):
+            counts = Counter(column)
+            spread = max(counts.values()) - (min(counts.values()) if len(counts) == size else 0)
+            assert spread <= max(3, most // size), (most, size, counts)
+
+
 def test_facts_stand_in_another_order() -> None:
     text = TEXT + "  facts: shuffled\n"
+    with pytest.raises(ScenarioInvalid, match="no agent has two facts"):
+        parse_scenario(re.sub(r"      - .id: (crack|old).*\n", "", text), "a")
+    with pytest.raises(ScenarioInvalid, match="give 144 variants"):
+        parse_scenario(text, "a", 145)
     orders = {
         tuple(fact.id for fact in parse_scenario(text, "a", number).scenario.agents[0].facts) for number in range(1, 30)
     }
@@ -111,6 +138,13 @@ def test_facts_stand_in_another_order() -> None:
         ("{least: 30, most: 45}", "{least: 30}", "vary.deal[1]", "the same words as the first value"),
         ("  thing: [", "  Thing: [", "vary.Thing", "a slot is a word of small letters"),
         ("  thing: [lamp, desk]", "  facts: [a]", "vary.facts", "can only be `shuffled`"),
+        ("[lamp, desk]", "['lamp of {buyer}', desk]", "vary.thing[0]", "a value is not filled itself"),
+        ("{thing}.", "{ thing }.", "setting", "{ thing } has no values"),
+        ("{thing}.", "{Thing}.", "setting", "{Thing} has no values"),
+        ("[lamp, desk]", "[[lamp], desk]", "vary.thing[0]", "must be a text or number"),
+        ("id: lamp", "id: lamp\nanswer: {'{buyer}': 1}", "answer.{buyer}", "a key is not filled"),
+        ("id: lamp", "id: lamp\nparameters: {thing: 1}", "parameters.thing", "is written here by `vary`"),
+        ("  thing: [", "  variant: [a, b]\n  thing: [", "vary.variant", "choose another"),
     ],
 )
 def test_a_defect_is_named_with_its_place(old: str, new: str, place: str, message: str) -> None:

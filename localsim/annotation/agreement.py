@@ -133,7 +133,7 @@ def pairs(
     attention = _attention(rows)
     dropped = {row["rater"] for row in attention if row["inattentive"]} if drop_inattentive else set()
     kept = [row for row in rows if not row.attention and row.rater not in dropped]
-    votes = [Vote(row, tuple(names[each] for each in row.sides)) for row in kept]
+    votes = [Vote(row, tuple(names[each] for each in row.sides)) for row in kept if len(row.sides) == 2]
     decisions = [vote.decision for vote in votes if vote.chosen != TIE]
     return {
         **_counts(kept),

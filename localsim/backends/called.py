@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 from localsim.backends.endpoint import after_start, server_messages
@@ -26,10 +27,10 @@ _FUNCTIONS: dict[str, Function] = {}
 
 
 def named(function: Function) -> str:
-    """Return the name of a function as a model; a second function of that name takes its place."""
+    """Return the name of a function as a model; another function of that name, such as a lambda, gets a number."""
     name = f"{PREFIX}{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', type(function).__name__)}"
-    _FUNCTIONS[name] = function
-    return name
+    names = (name if number == 1 else f"{name}#{number}" for number in count(1))
+    return next(each for each in names if _FUNCTIONS.setdefault(each, function) is function)
 
 
 class CalledBackend(ThreadedBackend):

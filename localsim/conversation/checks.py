@@ -44,8 +44,9 @@ class Check(Value):
 
 
 def _as_rule(given: Any) -> Any:
-    """Names of checks alone stand for a rule that needs all of them."""
-    return {"of": given} if isinstance(given, list | tuple) else given
+    """A name of a check, or a list of them, stands for a rule that needs them all."""
+    names = [given] if isinstance(given, str) else given
+    return {"of": names} if isinstance(names, list | tuple) else names
 
 
 class SuccessRule(Value):

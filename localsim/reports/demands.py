@@ -13,7 +13,7 @@ from localsim.errors import InvalidInput, suggest
 from localsim.reports.document import Report
 from localsim.reports.results import Number, Result
 
-_FORM = re.compile(r"(?:(?P<rows>[\w.:+-]+)\s*/\s*)?(?P<measure>[A-Za-z]\w*)\s*(?P<sign>[<>]=?|==)\s*(?P<bound>\S+)")
+_FORM = re.compile(r"(?:(?P<rows>[^<>=]+?)\s*/\s*)?(?P<measure>[A-Za-z]\w*)\s*(?P<sign>[<>]=?|==)\s*(?P<bound>\S+)")
 _SIGNS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -73,6 +73,7 @@ def demand_of(text: str, report: Report) -> Demand:
     if match is None:
         raise InvalidInput(f"{text!r} is no demand", hint='write it like this: "success_rate >= 0.8"')
     keys = {name: measure.key for measure in report.measures for name in _names(measure)}
+    keys |= {measure.key: measure.key for measure in report.measures}  # a key means itself
     if match["measure"] not in keys:
         meant = suggest(match["measure"], keys, inline=True)
         raise InvalidInput(f"the run has no measure {match['measure']!r}{meant}", hint="localsim report RUN lists them")
@@ -87,13 +88,14 @@ def demand_of(text: str, report: Report) -> Demand:
 def checked(report: Report, demands: Iterable[Demand]) -> Iterator[Checked]:
     """Yield every demand with each row that it is on, in the order of the demands.
 
-    A measure that no row of a family can have, such as prices in a search, is left out there, unless no row has it.
+    A measure that a family does not have, such as prices in a search, is left out there, unless no row has it. A row
+    without a completed episode has no value, and so does not hold.
     """
     for demand in demands:
         rows = [row for row in report.comparison if demand.concerns(row)]
         having = {row.family for row in rows if row.value(demand.measure) is not None}
         for row in rows:
-            if not having or row.family in having:
+            if not having or row.family in having or not row.completed:
                 yield Checked(demand, row, row.number(demand.measure))
 
 

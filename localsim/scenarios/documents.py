@@ -50,6 +50,10 @@ _Loader.add_implicit_resolver(
 class _Dumper(yaml.SafeDumper):
     """SafeDumper that escapes Unicode's line breaks, which PyYAML would write as they are and read back as spaces."""
 
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - overridden
+        """Write a value again wherever it stands, because aliases are not read."""
+        return True
+
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     style = '"' if any(char in text for char in "\x85\u2028\u2029") else None

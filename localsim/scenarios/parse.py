@@ -35,7 +35,7 @@ def parse_scenario(text: str, name: str, variant: int | None = None) -> LoadedSc
         found, problems = varied(root)
         if found is None and variant is not None and not problems:
             raise InvalidInput("has no `vary`, so it has no variants", where=name, hint="see scenarios/README.md")
-        return fill(root, found, variant or 1) if found is not None and not problems else problems
+        return fill(root, found, variant or 1, _TYPED) if found is not None and not problems else problems
 
     read = read_document(text, name, ScenarioFile, typed=_TYPED, change=filled)
     document = read.valid(_family_problems(read.value) if read.value is not None and read.value.family else ())

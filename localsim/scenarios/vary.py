@@ -13,9 +13,12 @@ from __future__ import annotations
 import math
 import random
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 
 import yaml
 
@@ -27,7 +30,10 @@ ORDER = "facts"
 """The entry of `vary` that is no slot: it shuffles facts."""
 _SLOT = re.compile(r"\{([a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)?)\}")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-_GOLDEN = (math.sqrt(5) - 1) / 2
+_LIKE_A_SLOT = re.compile(r"\{\s*[A-Za-z]\w*(?:\.\w+)?\s*\}")
+_BEGINNINGS = (6, 12, 20, 30)
+"""Numbers of variants that people take; the values of each slot shall be about equally frequent in each of them."""
+_TEXT = "tag:yaml.org,2002:str"
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,8 @@ class Varied:
     """What a file says about its variants."""
 
     slots: Mapping[str, Values]
-    shuffled: bool
+    orders: int = 1
+    """The number of orders that the facts of the agent with the most facts can have; 1 if they stay as they are."""
 
     @property
     def total(self) -> int:
@@ -43,19 +50,38 @@ class Varied:
         return math.prod(len(values) for values in self.slots.values())
 
     def chosen(self, number: int) -> dict[str, yaml.ScalarNode]:
-        """Return `slot` or `slot.key` -> the value in variant `number`, counted from 1.
-
-        The variants walk through all choices in steps of about the golden ratio, so that a few of them already hold
-        the values of each slot about equally often, and none comes twice before all have come.
-        """
-        step = max(1, round(self.total * _GOLDEN))
-        while math.gcd(step, self.total) != 1:
-            step += 1
-        rest = (number - 1) * step % self.total
+        """Return `slot` or `slot.key` -> the value in variant `number`, counted from 1."""
         found: dict[str, yaml.ScalarNode] = {}
-        for name, values in self.slots.items():
-            rest, index = divmod(rest, len(values))
+        for (name, values), index in zip(self.slots.items(), self._places(self._step, number), strict=True):
             found |= {f"{name}.{key}".rstrip("."): value for key, value in values[index].items()}
+        return found
+
+    @cached_property
+    def _step(self) -> int:
+        """The variants walk through all choices in steps of this size, so that none comes twice before all have come.
+
+        Of steps near the golden ratio, the one whose first variants hold the values of each slot most equally.
+        """
+        near = self.total * 618_034 // 1_000_000
+        steps = (step for step in range(max(1, near - 200), near + 400) if math.gcd(step, self.total) == 1)
+        return min(islice(steps, 60), key=self._unequal, default=1)
+
+    def _unequal(self, step: int) -> int:
+        """By how much the values of slots differ in number among the first variants, summed over a few beginnings."""
+        first = [self._places(step, number) for number in range(1, min(self.total, max(_BEGINNINGS)) + 1)]
+        sizes = [len(values) for values in self.slots.values()]
+        found = 0
+        for most in _BEGINNINGS:
+            for size, column in zip(sizes, zip(*first[:most], strict=True), strict=True):
+                counts = Counter(column)
+                found += max(counts.values()) - (min(counts.values()) if len(counts) == size else 0)
+        return found
+
+    def _places(self, step: int, number: int) -> list[int]:
+        rest, found = (number - 1) * step % self.total, []
+        for values in self.slots.values():
+            rest, index = divmod(rest, len(values))
+            found.append(index)
         return found
 
 
@@ -69,30 +95,36 @@ def varied(root: yaml.MappingNode) -> tuple[Varied | None, list[tuple[Place, str
         return None, defects
     entries = {key.value: value for key, value in node.value}
     slots = {name: [_words(item) for item in value.value] for name, value in entries.items() if name != ORDER}
-    found = Varied(slots, ORDER in entries)
-    return found, list(_loose(root, found))
+    most = max(map(len, _facts(root)), default=0)
+    found = Varied(slots, math.factorial(min(most, 12)) if ORDER in entries else 1)
+    alone = [((KEY, ORDER), "no agent has two facts, so there is nothing to shuffle")]
+    return found, [*_loose(root, found), *(alone if ORDER in entries and most < 2 else ())]
 
 
-def fill(root: yaml.MappingNode, found: Varied, number: int) -> list[tuple[Place, str]]:
+def fill(root: yaml.MappingNode, found: Varied, number: int, typed: Sequence[str] = ()) -> list[tuple[Place, str]]:
     """Make a document its variant `number`, counted from 1: the slots filled, the id with the number behind it.
 
-    The values are also `parameters` of the document. Returns a defect where there is no such variant.
+    The values are also `parameters` of the document. `typed` are the keys under which a number is a number; elsewhere
+    it stays the text that was typed. Returns a defect where there is no such variant.
     """
-    if number > found.total and not found.shuffled:
-        return [((KEY,), f"the lists give {found.total} variants, so there is no variant {number}")]
+    most = found.total * found.orders
+    if number > most:
+        return [((KEY,), f"the lists give {most} variants, so there is no variant {number}")]
     chosen = found.chosen(number)
     root.value[:] = [pair for pair in root.value if pair[0].value != KEY]
-    for node in _scalars(root):
+    for place, node in _placed(root, ()):
         whole = _SLOT.fullmatch(node.value)
         if whole:
-            node.value, node.tag = chosen[whole[1]].value, chosen[whole[1]].tag
+            node.value = chosen[whole[1]].value
+            node.tag = chosen[whole[1]].tag if place[0] in typed else _TEXT
         else:
             node.value = _SLOT.sub(lambda match: chosen[match[1]].value, node.value)
     entries = {key.value: value for key, value in root.value}
     if isinstance(entries.get("id"), yaml.ScalarNode):
-        entries["id"].value += f"-{number}"
-    if found.shuffled:
-        _shuffle(entries.get("agents"), number)
+        entries["id"].value, entries["id"].tag = f"{entries['id'].value}-{number}", _TEXT
+    if found.orders > 1:
+        for index, facts in enumerate(_facts(root)):
+            random.Random(f"{number}/{index}").shuffle(facts)
     _note(root, entries.get("parameters"), chosen, number)
     return []
 
@@ -119,7 +151,7 @@ def _defects_of_values(place: Place, values: Sequence[yaml.Node]) -> Iterator[tu
         inner = [part for _, part in item.value] if isinstance(item, yaml.MappingNode) else [item]
         if not inner or not all(isinstance(each, yaml.ScalarNode) for each in inner):
             yield (*place, index), "must be a text or number, or a mapping of words to them"
-        elif set(_words(item)) != set(_words(values[0])):
+        elif not isinstance(values[0], yaml.SequenceNode) and set(_words(item)) != set(_words(values[0])):
             yield (*place, index), "must have the same words as the first value of this slot"
 
 
@@ -135,12 +167,21 @@ def _loose(root: yaml.MappingNode, found: Varied) -> Iterator[tuple[Place, str]]
     known = set(found.chosen(1))
     used: set[str] = set()
     for place, node in _placed(root, ()):
-        if place[0] == KEY:
+        slots = _LIKE_A_SLOT.findall(node.value)
+        if slots and place[0] == KEY:
+            yield place, f"{slots[0]}: a value is not filled itself"
             continue
-        for slot in _SLOT.findall(node.value):
-            used.add(slot)
+        for written in slots:
+            used.add(slot := written.strip("{}"))
             if slot not in known:
-                yield place, f"{{{slot}}} has no values under `vary`"
+                yield place, f"{written} has no values under `vary`"
+    for place, key in _keys(root, ()):
+        if _LIKE_A_SLOT.search(key):
+            yield place, f"{key}: a key is not filled; only texts are"
+        if place[:-1] == ("parameters",) and key in {"variant", *known}:
+            yield place, f"{key} is written here by `vary`; leave it out"
+    if "variant" in found.slots:
+        yield (KEY, "variant"), "the number of the variant is stored under this name; choose another"
     for name, values in found.slots.items():
         for key in values[0]:
             if (slot := f"{name}.{key}".rstrip(".")) not in used:
@@ -159,15 +200,27 @@ def _placed(node: yaml.Node, place: Place) -> Iterator[tuple[Place, yaml.ScalarN
         yield place, node
 
 
-def _scalars(root: yaml.Node) -> Iterator[yaml.ScalarNode]:
-    return (node for _, node in _placed(root, ()))
+def _keys(node: yaml.Node, place: Place) -> Iterator[tuple[Place, str]]:
+    """Yield every key outside `vary`, with its place."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if (*place, key.value) != (KEY,):
+                yield (*place, key.value), key.value
+                yield from _keys(value, (*place, key.value))
+    elif isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            yield from _keys(item, (*place, index))
 
 
-def _shuffle(agents: yaml.Node | None, number: int) -> None:
-    for index, agent in enumerate(agents.value if isinstance(agents, yaml.SequenceNode) else ()):
-        for key, value in agent.value if isinstance(agent, yaml.MappingNode) else ():
-            if key.value == ORDER and isinstance(value, yaml.SequenceNode):
-                random.Random(f"{number}/{index}").shuffle(value.value)
+def _facts(root: yaml.MappingNode) -> list[list[yaml.Node]]:
+    """Return the facts of each agent that has some: the lists of the document, to be changed in place."""
+    agents = next((value for key, value in root.value if key.value == "agents"), None)
+    return [
+        value.value
+        for agent in (agents.value if isinstance(agents, yaml.SequenceNode) else ())
+        for key, value in (agent.value if isinstance(agent, yaml.MappingNode) else ())
+        if key.value == ORDER and isinstance(value, yaml.SequenceNode)
+    ]
 
 
 def _note(root: yaml.MappingNode, noted: yaml.Node | None, chosen: Mapping[str, yaml.ScalarNode], number: int) -> None:
@@ -182,4 +235,4 @@ def _note(root: yaml.MappingNode, noted: yaml.Node | None, chosen: Mapping[str, 
 
 
 def _text(text: str, at: yaml.Node) -> yaml.ScalarNode:
-    return yaml.ScalarNode("tag:yaml.org,2002:str", text, at.start_mark, at.end_mark)
+    return yaml.ScalarNode(_TEXT, text, at.start_mark, at.end_mark)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from localsim.backends.open import absolute, chosen_model
+from localsim.backends.open import absolute, chosen_model, is_file
 from localsim.cli import completion
 from localsim.cli.answers import Answer, Note, Text, answers
 from localsim.cli.common import cluster_option, db_option, gpu_option, store_of, weights_from, weights_option
@@ -30,7 +30,8 @@ from localsim.cli.running.options import (
 from localsim.cli.running.playing import strict_option
 from localsim.conversation.episode import OVERFLOWS
 from localsim.conversation.wording.variants import MOST
-from localsim.models.registry import constructed, labelled
+from localsim.errors import Interrupted
+from localsim.models.registry import constructed, labelled, resolve
 from localsim.runs import preview, runner
 from localsim.runs.plan import PRIMARY, Plan, free, layouts_of
 from localsim.scenarios.find import find_scenarios
@@ -142,14 +143,21 @@ def run(scenarios: tuple[str, ...], models: tuple[str, ...], **options: Any) -> 
     """
     if len(models) > 1 and options["name"]:
         raise click.UsageError("--name names one run, and each model gets a run of its own")
-    made = [_run(scenarios, {**options, "model": model}) for model in models or (None,)]
-    if len(made) == 1:
-        return made[0]
-    runs = " ".join([*(f"@last-{number}" for number in range(len(made) - 1, 0, -1)), "@last"])
-    lines = chain(
-        *(each.text for each in made), [] if options["dry_run"] else [Note(f"side by side: localsim report {runs}")]
-    )
-    return Answer([each.data for each in made], lines, next(filter(None, (each.error for each in made)), None))
+    if len(models) < 2:
+        return _run(scenarios, {**options, "model": models[0] if models else None})
+    for name in filter(is_file, map(absolute, models)):
+        resolve(name)  # a model that is missing ends the command before the first run
+    made: list[Answer] = []
+    for model in models:
+        made.append(_run(scenarios, {**options, "model": model}))
+        if isinstance(made[-1].error, Interrupted):
+            break
+    runs = [] if options["dry_run"] else [each.data["run_id"] for each in made]
+    where = f" --db {options['db']}" if options["db"] else ""
+    beside = [Note(f"side by side: localsim report {' '.join(runs)}{where}")] if len(runs) > 1 else []
+    lines = chain(*(each.text for each in made), beside)
+    error = next(filter(None, (each.error for each in made)), None)
+    return Answer([each.data for each in made], lines, error, "; ".join(filter(None, (each.remark for each in made))))
 
 
 def _run(scenarios: tuple[str, ...], options: Mapping[str, Any]) -> Answer:

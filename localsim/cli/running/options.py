@@ -31,6 +31,10 @@ def modes_of(_ctx: click.Context, _param: click.Parameter, values: Sequence[str]
 class ModesOption(click.Option):
     """An option that may be repeated on the command line, and is one text in a variable or localsim.toml."""
 
+    def value_from_envvar(self, ctx: click.Context) -> Any:
+        """Take the whole variable, blanks included, for a list of one."""
+        return self.resolve_envvar_value(ctx)
+
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
         """Take one text for a list of one."""
         return super().type_cast_value(ctx, (value,) if isinstance(value, str) else value)

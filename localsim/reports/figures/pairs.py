@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from xml.sax.saxutils import escape
 
@@ -46,6 +46,9 @@ class Paired:
     """The means of both modes over all pairs."""
     difference: stats.Paired
     """Second minus first."""
+    run_id: str = ""
+    shown: bool = False
+    """True if the run is named, because another picture has the same model."""
 
     @property
     def amount(self) -> str:
@@ -54,6 +57,12 @@ class Paired:
         unit = " points" if self.measure.kind == "share" else ""
         between = "" if low is None or high is None else f" [{self._signed(low)}, {self._signed(high)}]"
         return f"{self.measure.heading}: {self._signed(value)}{unit}{between}"
+
+    @property
+    def least(self) -> float:
+        """The least value to be drawn, at most 0."""
+        ends = (end for level in self.levels for end in (level.value, level.low) if end is not None)
+        return min(0.0, *(value for line in self.lines for value in line), *ends)
 
     @property
     def most(self) -> float:
@@ -78,6 +87,8 @@ def of_runs(store: Store, runs: Sequence[str]) -> list[Paired]:
     key, contrast = primary_of(run_row(store, runs[0])["plan_json"])
     found = [each for run_id in runs for each in _of_run(store, run_id, key, CONTRASTS[contrast])]
     families = list(dict.fromkeys(each.family for each in found))
+    several = Counter((each.family, each.model) for each in found)
+    found = [replace(each, shown=several[each.family, each.model] > 1) for each in found]
     return sorted(found, key=lambda each: families.index(each.family))
 
 
@@ -97,14 +108,14 @@ def _of_run(store: Store, run_id: str, key: str, modes: tuple[str, str]) -> Iter
                 continue
             first, second = (
                 stats.clustered(
-                    {name: [each[side] for each in own] for name, own in pair.items()},
+                    {name: [fmean(each[side] for each in own)] for name, own in pair.items()},
                     measure.bounds,
                     measure.is_number,
                 )
                 for side in (0, 1)
             )
             lines = [(fmean(one for one, _ in own), fmean(two for _, two in own)) for own in pair.values()]
-            yield Paired(family, model, measure, modes, lines, (first, second), difference)
+            yield Paired(family, model, measure, modes, lines, (first, second), difference, run_id)
 
 
 def _plain(condition: Condition) -> bool:
@@ -126,8 +137,8 @@ def panels(found: Sequence[Paired], prefix: str = "pair") -> Iterator[tuple[str,
     """Yield the title of each family with its pictures, which share an axis; `prefix` starts their ids."""
     for family in dict.fromkeys(each.family for each in found):
         own = [each for each in found if each.family == family]
-        top = top_of(own)
-        drawn = [svg(each, f"{prefix}-{family}-{number}", top) for number, each in enumerate(own)]
+        ends = min(each.least for each in own), top_of(own)
+        drawn = [svg(each, f"{prefix}-{family}-{number}", ends) for number, each in enumerate(own)]
         yield title_of(family_of(family)), drawn
 
 
@@ -158,15 +169,14 @@ def top_of(found: Sequence[Paired]) -> float:
     return next((step * size for step in (1, 2, 4, 6, 8, 10) if step * size >= most), 10 * size)
 
 
-def svg(found: Paired, name: str = "pair", top: float | None = None) -> str:
-    """Return one picture as SVG, for a page or a file of its own; `name` starts its ids, `top` is the axis' end."""
-    top = top_of([found]) if top is None else top
-    least = min(0.0, *(value for line in found.lines for value in line))
+def svg(found: Paired, name: str = "pair", ends: tuple[float, float] | None = None) -> str:
+    """Return one picture as SVG, for a page or a file; `name` starts its ids, `ends` are those of the axis."""
+    least, top = ends or (found.least, top_of([found]))
 
     def y(value: float) -> float:
         return _BOTTOM - (value - least) / (top - least) * (_BOTTOM - _TOP)
 
-    model = labelled(found.model, whole=False)
+    model = labelled(found.model, whole=False) + (f", {found.run_id}" if found.shown else "")
     title = f"{title_of(family_of(found.family))}: {found.measure.heading}, {model}"
     told = (
         f"{found.modes[0]} {found.said(found.levels[0].value or 0)}, {found.modes[1]} "

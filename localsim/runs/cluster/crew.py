@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from localsim.backends import person
+from localsim.backends import called, person
 from localsim.backends.open import is_file, is_scripted
 from localsim.errors import BackendUnavailable, InvalidInput, LocalsimError, ModelMissing
 from localsim.runs.cluster import weights
@@ -87,6 +87,8 @@ def gathered(address: str, orders: Orders, say: Notify, known: Mapping[str, str]
 
 def _refuse_unsharable(models: Sequence[str]) -> None:
     for name in models:
+        if name.startswith(called.PREFIX):
+            raise InvalidInput(f"{name} is a function of this process alone", hint="leave out cluster")
         if name == person.NAME:
             raise InvalidInput("a role is played by a person, and a cluster cannot ask one", hint="leave out --cluster")
         if is_scripted(name) and "@" in name:

@@ -6,6 +6,7 @@ let phones come back: port, tokens and join code.
 
 from __future__ import annotations
 
+import errno
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -94,7 +95,8 @@ def _write(path: Path, event: Event, how: int) -> None:
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | how, 0o600)
         try:
-            os.write(handle, data)
+            if os.write(handle, data) < len(data):  # a full disk may take a part; `mend` ends that line
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(handle)
         finally:
             os.close(handle)
