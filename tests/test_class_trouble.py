@@ -215,8 +215,12 @@ def test_phones_and_projector_say_that_the_talks_have_failed(tmp_path: Path, mon
     with hall_at(tmp_path / "x.duckdb") as hall, app_of(hall) as one, app_of(hall) as two, app_of(hall) as three:
         for client in (one, two, three):
             joined(client)
+        said = {"csrf": field(one.get("/class").text, "csrf"), "turn": "0", "text": "Hello."}
         fails.set()
         until(lambda: bool(hall.problem))
+        begun = time.monotonic()
+        assert "nothing more can be said" in one.post("/class/say", data=said).text
+        assert time.monotonic() - begun < 10, "nobody waits for a disk that nothing is written to"
         for client, state in ((one, "talk"), (two, "talk"), (three, "wait")):
             assert "talks have stopped" in client.get(f"/class/part?on={state}").text
         page = three.get(f"/class/teacher?key={hall.opening.teacher}").text

@@ -232,11 +232,13 @@ class Floor(runner.Guests):
             if beat is not None and beat.together and beat.start == place and role in beat.waiting:
                 self._choose(live, role, place, action)
                 return
+            if self.problem:
+                raise InvalidInput(f"nothing more can be said: {self.problem}", hint="what was said before is kept")
             if self.players.give(live.spec.hash, role, place, action):
                 live.given = (place, action)
             elif live.given != (place, action):
                 raise _not_now(action)
-            self.changed.wait_for(lambda: len(live.turns) > place or live.ended, _SAID_S)
+            self.changed.wait_for(lambda: len(live.turns) > place or live.ended or self.problem, _SAID_S)
             if len(live.turns) <= place:
                 raise InvalidInput("your words could not be stored", hint="go back and send them again")
             if action.type == "leave":  # the next page is the bet, which needs the end of the talk
