@@ -56,7 +56,5 @@ def of(store: Store, ask: Ask) -> Report:
             shown = [ask.run_id, *(found.aloud.runs if found.aloud else ())]
             found = replace(found, talks=[example for each in shown for example in examples(reader, each)])
             runs = dict.fromkeys([ask.run_id, *(each.run_id for each in ask.conditions)])
-            drawn = pairs.of_runs(reader, list(runs))
-            held = [each for each in drawn if (each.family, each.model) not in found.playing.withheld]
-            found = replace(found, pairs=held)
+            found = replace(found, pairs=pairs.of_runs(reader, list(runs)))
     return replace(found, references=references.of_run(store, ask.run_id, found.run["seed"]))

@@ -18,6 +18,7 @@ from localsim.conversation.measures import Measure
 from localsim.families import family_of, title_of
 from localsim.models.registry import labelled
 from localsim.reports.comparison import Unit, values_of
+from localsim.reports.evidence import playing
 from localsim.runs.plan import CONTRASTS, primary_of
 from localsim.store.conditions import Condition
 from localsim.store.database import Store
@@ -82,7 +83,7 @@ class Paired:
 def of_runs(store: Store, runs: Sequence[str]) -> list[Paired]:
     """Return the pictures of runs, by family and then in the order of the runs; the first run names the outcome.
 
-    What has no pairs of the two modes has no picture.
+    What has no pairs of the two modes has no picture, and neither has a model whose talks do not play.
     """
     key, contrast = primary_of(run_row(store, runs[0])["plan_json"])
     found = [each for run_id in runs for each in _of_run(store, run_id, key, CONTRASTS[contrast])]
@@ -93,6 +94,7 @@ def of_runs(store: Store, runs: Sequence[str]) -> list[Paired]:
 
 
 def _of_run(store: Store, run_id: str, key: str, modes: tuple[str, str]) -> Iterator[Paired]:
+    withheld = playing.of_run(store, run_id).withheld
     for family, measure, by_condition in values_of(store, [run_id]):
         if measure.key != key:
             continue
@@ -104,7 +106,7 @@ def _of_run(store: Store, run_id: str, key: str, modes: tuple[str, str]) -> Iter
                 measure.bounds,
                 measure.is_number,
             )
-            if difference is None:
+            if difference is None or (family, model) in withheld:
                 continue
             first, second = (
                 stats.clustered(
