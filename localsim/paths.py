@@ -94,6 +94,12 @@ def bundled(kind: str) -> Path:
     return _REPOSITORY / {"queries": "db/queries"}.get(kind, kind)
 
 
+def installing(extra: str) -> str:
+    """Return the command that installs what an extra of the package needs: into a checkout, or beside a wheel."""
+    checkout = (_REPOSITORY / "pyproject.toml").is_file()
+    return f'pip install -e "{_REPOSITORY}[{extra}]"' if checkout else f'pip install "localsim[{extra}]"'
+
+
 def model_folders() -> list[Path]:
     """Return the folders that are searched for models, in order; downloads go to the first writable one.
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from localsim import paths
 from localsim.__main__ import _LEFT_OUT, run
 from localsim.cli import cli
 from localsim.store.database import Store
@@ -112,3 +113,11 @@ def test_the_lesson_holds_what_its_page_says(tmp_path: Path) -> None:
     assert first["script"] == first["mindreaders"] == [1, 1]
     said = re.search(r"in turns (\d+) and (\d+)", page)
     assert said and first["agents"] == [float(said[1]) + 1, float(said[2]) + 1], "pages count turns from 0"
+
+
+def test_what_is_missing_is_installed_into_the_checkout_where_there_is_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert paths.installing("web") == f'pip install -e "{ROOT}[web]"'
+    monkeypatch.setattr(paths, "_REPOSITORY", tmp_path)
+    assert paths.installing("web") == 'pip install "localsim[web]"'

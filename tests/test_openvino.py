@@ -17,6 +17,7 @@ import gguf
 import numpy as np
 import pytest
 
+from localsim import paths
 from localsim.backends import open as opening
 from localsim.backends.engines import evaluator_of, load
 from localsim.backends.evaluator import Part
@@ -387,7 +388,7 @@ def test_without_openvino_the_command_that_installs_it_is_named(monkeypatch: pyt
             load(resolve("openvino:starter"), threads=1)
     finally:
         network.library.cache_clear()
-    assert refused.value.hint == 'pip install "localsim[openvino]"'
+    assert refused.value.hint == paths.installing("openvino")
 
 
 @installed

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from localsim import paths
 from localsim.errors import InvalidInput
 from localsim.evaluators.evaluate import evaluator_of
 from localsim.evaluators.scorers import SCORERS, Overlap, Refusal, Valence, words_of
@@ -83,7 +84,7 @@ def test_a_missing_library_is_named_with_its_command(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(InvalidInput, match="needs") as caught:
         evaluator_of(name)
-    assert "localsim[scorers]" in str(caught.value.hint)
+    assert caught.value.hint == paths.installing("scorers")
 
 
 def test_words_have_no_case_and_no_punctuation() -> None:

@@ -191,7 +191,7 @@ def serve_pages(store: Store, host: str, port: int | None, pages: Pages, tell: C
     try:
         from localsim.web.serve import Content, Place, serve
     except ImportError as error:
-        raise InvalidInput(f"the pages need {error.name}", hint='pip install "localsim[web]"') from error
+        raise InvalidInput(f"the pages need {error.name}", hint=paths.installing("web")) from error
     place = Place(host, port or PORT, fixed=port is not None)
     content = Content(store, pages.model, frozenset(pages.parts), pages.selection, Reassurance)
     serve(place, content, pages.path, tell, open_browser=pages.open_browser)

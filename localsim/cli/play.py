@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import click
 
+from localsim import paths
 from localsim.backends.open import chosen_model
 from localsim.backends.person import NAME
 from localsim.backends.scripted import PREFIX
@@ -178,7 +179,7 @@ def class_(
         try:
             from localsim.web.classroom.begin import Wish, serve_class
         except ImportError as error:
-            raise InvalidInput(f"a class needs {error.name}", hint='pip install "localsim[web]"') from error
+            raise InvalidInput(f"a class needs {error.name}", hint=paths.installing("web")) from error
         alone = partner is not None
         computer = chosen_model(partner) if alone else PREFIX
         loaded = find_scenarios(list(scenarios))

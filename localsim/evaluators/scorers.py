@@ -10,6 +10,7 @@ import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from localsim import paths
 from localsim.conversation.episode import Score
 from localsim.conversation.scenario import Agent, AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript, Turn
@@ -17,7 +18,7 @@ from localsim.errors import InvalidInput
 from localsim.evaluators.base import Scorer
 from localsim.families.interviews.answers import refused
 
-INSTALL = 'pip install "localsim[scorers]"'
+INSTALL = paths.installing("scorers")
 LEAST_WORDS = 4
 """Fewest words of a turn whose overlap is measured: one or two words lie in any passage."""
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
+from localsim import paths
 from localsim.errors import BackendUnavailable
 
 
@@ -11,4 +12,4 @@ def require_packages() -> None:
     """Raise BackendUnavailable if the packages of the extra `finetune` are not installed."""
     missing = [name for name in ("torch", "transformers", "peft", "gguf") if find_spec(name) is None]
     if missing:
-        raise BackendUnavailable(f"fine-tuning needs {', '.join(missing)}", hint='pip install "localsim[finetune]"')
+        raise BackendUnavailable(f"fine-tuning needs {', '.join(missing)}", hint=paths.installing("finetune"))

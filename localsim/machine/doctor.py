@@ -127,7 +127,7 @@ def _openvino() -> Finding:
         features = build_flags.processor_features()
         feature = next((name for name in _GAINS if name in features), "")
         worth = f"this processor {_GAINS[feature]} ({feature})" if feature else "no gain is known on this processor"
-        advice = 'for more tokens a second: pip install "localsim[openvino]", then -m openvino:NAME' if feature else ""
+        advice = f"for more tokens a second: {paths.installing('openvino')}, then -m openvino:NAME" if feature else ""
         return Finding("openvino", f"not installed; {worth}", advice=advice)
 
     def measure() -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import psutil
 
+from localsim import paths
 from localsim.errors import BackendUnavailable, InvalidInput
 from localsim.machine import PORT
 from localsim.machine.doctor import Finding
@@ -174,7 +175,7 @@ def qr_text(text: str) -> str:
     try:
         import segno
     except ImportError as error:
-        raise InvalidInput("a QR code needs segno", hint='pip install "localsim[web]"') from error
+        raise InvalidInput("a QR code needs segno", hint=paths.installing("web")) from error
     out = io.StringIO()
     segno.make(text, error="m", micro=False).terminal(out, compact=True, border=2)
     return out.getvalue()

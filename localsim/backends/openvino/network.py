@@ -17,6 +17,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from localsim import paths
 from localsim.backends.openvino.weights import GROUP, Matrix, Weights
 from localsim.errors import BackendUnavailable, GenerationFailed
 
@@ -32,9 +33,7 @@ def library() -> ModuleType:
     try:
         import openvino
     except (ImportError, OSError) as error:
-        raise BackendUnavailable(
-            f"OpenVINO cannot be loaded: {error}", hint='pip install "localsim[openvino]"'
-        ) from error
+        raise BackendUnavailable(f"OpenVINO cannot be loaded: {error}", hint=paths.installing("openvino")) from error
     return cast(ModuleType, openvino)
 
 

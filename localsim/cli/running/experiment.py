@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from localsim import paths
 from localsim.backends.open import chosen_model
 from localsim.backends.person import NAME
 from localsim.cli import completion
@@ -121,7 +122,7 @@ def serve(
     try:
         from localsim.web.experiment.begin import Wish, serve_experiment
     except ImportError as error:
-        raise InvalidInput(f"an experiment needs {error.name}", hint='pip install "localsim[web]"') from error
+        raise InvalidInput(f"an experiment needs {error.name}", hint=paths.installing("web")) from error
     study = find_experiment(file)
     wanted = any(arm.condition.partner == MODEL for arm in study.arms)
     name = chosen_model(model) if wanted or model is not None else ""

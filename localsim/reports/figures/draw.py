@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from localsim import paths
 from localsim.errors import InvalidInput
 
 T = TypeVar("T")
@@ -35,7 +36,7 @@ def ready() -> None:
 
         matplotlib.use("Agg")
     except ImportError as error:
-        raise InvalidInput("figures need matplotlib", hint='pip install "localsim[plots]"') from error
+        raise InvalidInput("figures need matplotlib", hint=paths.installing("plots")) from error
     # Without dates the same data gives the same file; text stored as text can be searched.
     matplotlib.rcParams |= {"svg.hashsalt": "localsim", "svg.fonttype": "none", "font.size": 11}
     # TrueType fonts: many publishers refuse Type 3, which matplotlib would write.

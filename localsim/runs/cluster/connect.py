@@ -12,11 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from localsim import paths
 from localsim.errors import BackendUnavailable, InvalidInput
 
 AUTO, CLIENT = "auto", "ray://"
 FORMS = f"{AUTO} for the cluster that this machine belongs to, or {CLIENT}HOST:PORT"
-INSTALL = 'pip install "localsim[ray]"'
+INSTALL = paths.installing("ray")
 _CURRENT = Path("/tmp/ray/ray_current_cluster")
 """The file in which `ray start` leaves the address of this machine's cluster."""
 _PATIENCE_S = 5.0
