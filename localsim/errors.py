@@ -1,6 +1,7 @@
 """Every error that localsim raises on purpose, and the exit code that each becomes.
 
     LocalsimError                 1   an error that localsim did not expect
+    ├── EvaluatorFailed           1   an evaluator that raised an error, with --strict
     ├── InvalidInput              3   a scenario, option, configuration or query that cannot be used
     │   ├── ScenarioInvalid       3   one or more Problems in a scenario file, all of them at once
     │   └── PluginFailed          3   an error inside a plugin of another package; `where` is its file and line
@@ -101,6 +102,10 @@ class TooManyFailures(LocalsimError):
     """A run that finished with more failures than allowed."""
 
     exit_code = 6
+
+
+class EvaluatorFailed(LocalsimError):
+    """An evaluator that raised an error, so that its scores are missing, with --strict."""
 
 
 class DemandsFail(LocalsimError):

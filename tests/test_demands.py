@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from localsim.__main__ import run as command
+from localsim.families import FAMILIES
 from localsim.store.database import Store
 
 RUN = ["run", "mutual_friends_01", "craigslist_01", "--mode", "agents,mindreaders", "-m", "scripted:omniscient"]
@@ -84,3 +85,18 @@ def test_several_models_play_the_same_scenarios_and_seeds(tmp_path: Path, capsys
     assert [row["model"] for row in rows] == ["scripted", "scripted:omniscient"] and rows[0]["seed"] == rows[1]["seed"]
     assert command(["run", "mutual_friends_01", *names, "--name", "both"]) == 2
     assert "--name names one run" in capsys.readouterr().err
+
+
+def test_a_strict_run_ends_with_1_if_an_evaluator_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_arguments: object) -> object:
+        raise NameError("name 'mutal' is not defined")
+
+    monkeypatch.setattr(type(FAMILIES["mutual_friends"]), "score", broken)
+    line = ["run", "mutual_friends_01", "-m", "scripted", "--db", str(tmp_path / "a.duckdb")]
+    assert command(line) == 0
+    capsys.readouterr()
+    assert command([*line, "--strict"]) == 1
+    err = capsys.readouterr().err
+    assert "evaluators failed" in err and "name 'mutal' is not defined" in err and "localsim score RUN" in err

@@ -11,11 +11,12 @@ from localsim.cli.answers import Answer, Note, Text
 from localsim.cli.progress import Progress, Reassurance, say
 from localsim.cli.running.playing import playing_lines, refusal
 from localsim.conversation.episode import counted
-from localsim.errors import Interrupted, LocalsimError, TooManyFailures
+from localsim.errors import EvaluatorFailed, Interrupted, LocalsimError, TooManyFailures
 from localsim.reports.evidence import playing
 from localsim.runs import runner, telling
 from localsim.runs.plan import Plan
 from localsim.store.database import Store
+from localsim.store.queries.runs import failed_evaluators
 
 
 def simulate(plan: Plan, store: Store, options: Mapping[str, Any], **choices: Any) -> Answer:
@@ -38,14 +39,15 @@ def played(plan: Plan, store: Store, *, live: bool, **choices: Any) -> runner.Re
 def conclusion(result: runner.Result, db: Path, fail_on_error: float, *, strict: bool) -> Answer:
     """Return the summary of a run, if its talks do not play that first, and what to do next.
 
-    The error is Interrupted, TooManyFailures or (`strict`) DoesNotPlay.
+    The error is Interrupted, TooManyFailures or (`strict`) EvaluatorFailed or DoesNotPlay.
     """
     known = result.in_database and result.summary.completed
+    broken = failed_evaluators(Store(db), result.run_id) if known and strict else {}
     told = playing.of_run(Store(db), result.run_id) if known else playing.SILENT
     return Answer(
         {**result.as_json(), "playing": told.as_json()},
         _summary(result, db, told),
-        _failure(result, db, fail_on_error) or refusal(told.sentences(), strict=strict),
+        _failure(result, db, fail_on_error) or _broken(broken) or refusal(told.sentences(), strict=strict),
         remark=""
         if result.in_database
         else f"the database is still held; the next localsim command takes the rest in from {db}.d",
@@ -83,6 +85,14 @@ def _failure(result: runner.Result, db: Path, fail_on_error: float) -> LocalsimE
         return None
     hint = f"localsim runs show {result.run_id} lists the reasons"
     return TooManyFailures(f"{summary.failed} of {counted(done)} failed", hint=hint)
+
+
+def _broken(evaluators: Mapping[str, str]) -> EvaluatorFailed | None:
+    if not evaluators:
+        return None
+    said = "; ".join(f"{name}: {reason}" for name, reason in evaluators.items())
+    hint = "all conversations are stored; mend it, then: localsim score RUN"
+    return EvaluatorFailed(f"evaluators failed, and their scores are missing: {said}", hint=hint)
 
 
 def say_namesakes(store: Store, name: str | None) -> None:

@@ -12,7 +12,8 @@ from localsim.errors import DoesNotPlay
 strict_option = click.option(
     "--strict",
     is_flag=True,
-    help="Exit with code 6 if more than 20% of the talks of a condition do not play, so that a conclusion is withheld.",
+    help="Exit with code 6 if more than 20% of the talks of a condition do not play, so that a conclusion is withheld, "
+    "and after a run with code 1 if an evaluator failed.",
 )
 
 

@@ -287,6 +287,15 @@ def turns(store: Store, episode_id: str | None) -> list[Row]:
     return _of_view(store, "v_turns", "episode_id", episode_id, "episode_id, turn")
 
 
+def failed_evaluators(store: Store, run_id: str) -> dict[str, str]:
+    """Evaluator -> the reason why the newest version of it failed on some episode."""
+    query = (
+        "SELECT evaluator, min(reason) AS reason FROM v_scores WHERE run_id = ? AND newest "
+        "AND name = 'evaluator_error' GROUP BY evaluator ORDER BY evaluator"
+    )
+    return {row["evaluator"]: row["reason"] for row in store.rows(query, [run_id])}
+
+
 def turns_of_run(store: Store, run_id: str) -> list[Row]:
     """All columns of `v_turns` for one run."""
     return _of_view(store, "v_turns", "run_id", run_id, "scenario_id, mode, episode_id, turn")
