@@ -16,7 +16,7 @@ from localsim.backends.open import absolute, chosen_model
 from localsim.conversation.episode import MODES, EpisodeSpec, Mode, Sampling
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Turn
-from localsim.errors import DatabaseError, Interrupted, InvalidInput
+from localsim.errors import DatabaseError, Interrupted, InvalidInput, writing
 from localsim.leakage.detector import BUILT_IN, Weights
 from localsim.runs import runner
 from localsim.runs.plan import Plan
@@ -106,21 +106,20 @@ class Run:
 
     def report(self, file: str | Path | None = None) -> Row:
         """Return the report as `localsim report --json` prints it; also written to a file that ends in .html or .md."""
-        from localsim.reports.render.html import render
-        from localsim.reports.render.markdown import as_markdown
+        from localsim.reports.render.files import is_page, write
         from localsim.reports.report import Ask, of
 
-        found = of(self.archive.store, Ask(self.run_id, talks=file is not None))
+        found = of(self.archive.store, Ask(self.run_id, talks=file is not None and is_page(file)))
         if file is not None:
-            text = as_markdown(found) if str(file).endswith(".md") else render(found)
-            Path(file).write_text(text, encoding="utf-8")
+            write(found, Path(file))
         return found.as_json()
 
     def plot(self, folder: str | Path, forms: Sequence[str] = ("svg", "png")) -> list[Path]:
         """Write the figures into a folder and return the files (needs matplotlib)."""
         from localsim.reports.figures.plots import figures
 
-        return figures(self.archive.store, self.run_id, Path(folder), forms)
+        with writing(folder):
+            return figures(self.archive.store, self.run_id, Path(folder), forms)
 
     def audit(self) -> list[Row]:
         """Return the prompts that hold something that their reader may not know; [] is how it should be."""
@@ -132,7 +131,8 @@ class Run:
         """Write the run into a folder, one file for each view (jsonl: one file), and return the files."""
         from localsim.store.outside.export import export_run
 
-        return export_run(self.archive.store, self.run_id, form, Path(folder))
+        with writing(folder):
+            return export_run(self.archive.store, self.run_id, form, Path(folder))
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ Every message names the problem, and `hint` the next step.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 
@@ -130,6 +131,15 @@ class Interrupted(LocalsimError):
     """Ctrl-C or SIGTERM; the hint holds the command that resumes the run."""
 
     exit_code = 130
+
+
+@contextmanager
+def writing(place: object) -> Iterator[None]:
+    """Raise InvalidInput, with the file or folder, where what is done inside cannot write."""
+    try:
+        yield
+    except OSError as error:
+        raise InvalidInput(f"cannot be written: {error.strerror}", where=str(place)) from error
 
 
 class MalformedReply(LocalsimError):

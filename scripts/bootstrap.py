@@ -208,7 +208,7 @@ def install(flags: str, kind: str) -> None:
     requirement = next(line for line in CONSTRAINTS.read_text().splitlines() if line.startswith("llama-cpp-python=="))
     # Left to pip, another version than the pinned one would be replaced by a build without our flags.
     there = importable("llama_cpp", requirement.partition("==")[2].strip())
-    if not (there and FLAGS_STAMP.exists() and FLAGS_STAMP.read_text() == flags):
+    if not (there and FLAGS_STAMP.exists() and FLAGS_STAMP.read_text() == built_of(flags)):
         install_llama(requirement, flags)
     step("installing localsim and its dependencies")
     extras = {"demo": "plots,web", "dev": "dev"}[kind]
@@ -225,7 +225,7 @@ def install_llama(requirement: str, flags: str) -> None:
         where = ["--extra-index-url", source] if "://" in source else ["--find-links", source]
         step(f"installing {requirement} from {source}")
         pip("install", "--only-binary", ":all:", "--force-reinstall", "--no-deps", *where, requirement)
-        FLAGS_STAMP.write_text(f"wheel of {source}")
+        FLAGS_STAMP.write_text(built_of(flags))
         return
     flags_used = f"{flags} {build_flags().LEAN}"
     machine = f"{requirement} {flags_used} {platform.machine()} {platform.system()} {sys.version_info[:2]}"
@@ -243,6 +243,12 @@ def install_llama(requirement: str, flags: str) -> None:
         wheels = list(cache.glob("llama_cpp_python-*.whl"))
     pip("install", "-c", str(CONSTRAINTS), "--force-reinstall", "--no-deps", str(wheels[0]))
     FLAGS_STAMP.write_text(flags)
+
+
+def built_of(flags: str) -> str:
+    """What llama-cpp-python is installed from: these flags, or the source of ready wheels."""
+    source = os.environ.get("LOCALSIM_WHEELS", "")
+    return f"wheel of {source}" if source else flags
 
 
 # ---- build flags ---------------------------------------------------------------------------------------------------
@@ -310,7 +316,7 @@ def importable(module: str, version: str = "") -> bool:
 
 def fingerprint(flags: str, kind: str = "dev") -> str:
     """A text that changes when an installation would turn out differently."""
-    digest = hashlib.sha256(f"{kind} {flags}".encode())
+    digest = hashlib.sha256(f"{kind} {flags} {os.environ.get('LOCALSIM_WHEELS', '')}".encode())
     for name in ("pyproject.toml", "constraints.txt"):
         digest.update((ROOT / name).read_bytes())
     return f"{digest.hexdigest()} {ROOT}"

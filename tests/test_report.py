@@ -34,7 +34,7 @@ from localsim.scenarios.parse import parse_scenario
 from localsim.stats import NOTHING, Estimate, mean, share
 from localsim.store.conditions import without_episodes
 from localsim.store.database import Store
-from localsim.store.queries.reports import Episode, Leak, Score
+from localsim.store.queries.reports import Episode, Score
 from tests.conftest import TALK, Quiet, generated
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -480,24 +480,3 @@ def test_an_accuracy_that_was_never_measured_is_absent(monkeypatch: pytest.Monke
 
 def test_all_intervals_are_of_the_stated_confidence() -> None:
     assert stats.CONFIDENCE == 0.95
-
-
-def test_a_report_as_markdown_holds_the_table_the_papers_values_and_no_foreign_markup(tmp_path: Path) -> None:
-    from localsim.reports.render.markdown import table
-    from localsim.reports.sections import measure_table
-
-    store = Store(tmp_path / "m.duckdb")
-    plan = Plan((generated("craigslist", 3),), ("script", "agents"), model="scripted")
-    run = start(plan, store, Quiet(), lambda _line: None).run_id
-    data = report(store, run)
-    data = replace(data, card=card(store, data))
-    leak = Leak(
-        "e", "craigslist", "s", "agents", "", "m", "f", "a | b", "Ana", "<b>", 2, 0.5, "omniscient",
-        early=False, probability=0.9, similarity=None, evidence="", text="[x](http://y)",
-    )  # fmt: skip
-    data = replace(data, leaks=[leak])
-    text = as_markdown(data)
-    assert "## Bargaining" in text and "| | script | agents |" in text and "*0.94* | *0.3*" in text
-    assert "## Simulation card" in text and "played by a script" in text
-    assert "a \\| b" in text and "\\[x\\](http://y)" in text and "<b>" not in text
-    assert table(measure_table(data.comparison, data.measures))[0] == "| | script | agents |"

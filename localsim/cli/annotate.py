@@ -27,7 +27,7 @@ from localsim.cli.common import (
     store_of,
     web_options,
 )
-from localsim.errors import InvalidInput
+from localsim.errors import InvalidInput, writing
 
 _rater = click.option(
     "--rater", required=True, help="Pseudonym of the rater: letters, digits, _ and -; not a real name."
@@ -353,11 +353,9 @@ def labels(run: str, output: str, conversations: bool, db: str | None, as_json: 
 
 
 def _write(file: Path, text: str) -> None:
-    try:
+    with writing(file):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InvalidInput(f"cannot be written: {error.strerror}", where=str(file)) from error
 
 
 # ---- results -------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import click
 from localsim.cli import completion
 from localsim.cli.answers import Answer, answers
 from localsim.cli.common import db_option, store_of
-from localsim.errors import DemandsFail, InvalidInput
+from localsim.errors import DemandsFail, writing
 
 
 @click.command()
@@ -36,11 +36,9 @@ def check(run: str, demands: tuple[str, ...], file: Path | None, db: str | None)
     report = of(store, Ask(run_id, figures=True))
     found = list(checks.checked(report, [checks.demand_of(text, report) for text in demands]))
     if file:
-        try:
+        with writing(file):
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(checks.junit(run_id, found), encoding="utf-8")
-        except OSError as problem:
-            raise InvalidInput(f"cannot be written: {problem.strerror}", where=str(file)) from problem
     lines = [
         f"{'ok' if each.passed else 'NO'}  {each.demand.text}  "
         f"{each.row.family} {each.row.condition} {each.row.model}: {each.number}"

@@ -27,7 +27,7 @@ from localsim.cli.common import (
     weights_option,
 )
 from localsim.cli.running.playing import refuse, strict_option
-from localsim.errors import InvalidInput
+from localsim.errors import InvalidInput, writing
 from localsim.families import family_of, title_of
 from localsim.runs.plan import CONTRASTS, primary_of
 from localsim.store.conditions import Condition, choices, without_episodes
@@ -84,12 +84,11 @@ def report(
     localsim report @last-1 taught=@last:agents -o report.html
     localsim report @last-1 --people @last
     """
-    from localsim.reports.render.html import render
-    from localsim.reports.render.markdown import as_markdown
+    from localsim.reports.render.files import is_page, write
     from localsim.reports.report import Ask, of
     from localsim.reports.validity.thresholds import require
 
-    demanded, as_page = weights_from(weights), bool(output) and not str(output).endswith(".md")
+    demanded, as_page = weights_from(weights), bool(output) and is_page(str(output))
     store = store_of(db)
     with Reassurance("reading the episodes", quiet=as_json):
         with store.held() as reader:
@@ -100,11 +99,7 @@ def report(
         data = of(store, asked)
     if output:
         file = Path(output)
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(render(data) if as_page else as_markdown(data), encoding="utf-8")
-        except OSError as error:
-            raise InvalidInput(f"cannot be written: {error.strerror}", where=str(file)) from error
+        write(data, file)
         say(f"wrote {file}")
     if as_json:
         print_json(data.as_json())
@@ -168,10 +163,8 @@ def card(run: str, human: Path | None, lint: bool, output: str | None, db: str |
     with Reassurance("writing the card", quiet=as_json), store_of(db).held() as store:
         made = make_card(store, make_report(store, store.run_id(run)), read_human(human) if human else None)
     if output:
-        try:
+        with writing(output):
             Path(output).write_text(markdown(made), encoding="utf-8")
-        except OSError as error:
-            raise InvalidInput(f"cannot be written: {error.strerror}", where=output) from error
         say(f"wrote {output}")
     elif as_json:
         print_json(made)
@@ -325,16 +318,13 @@ def plot(
     from localsim.reports.figures.plots import difference, figures
 
     store = store_of(db)
-    try:
-        with Reassurance("drawing the figures", quiet=as_json):
-            run_id, others = _first_and_others(store, conditions)
-            chosen = [store.run_id(each) for each in people]
-            if alone:
-                files = difference(store, list(dict.fromkeys([run_id, *(each.run_id for each in others)])), output)
-            else:
-                files = figures(store, run_id, output, forms or ("svg", "png"), measures, chosen, others)
-    except OSError as error:
-        raise InvalidInput(f"cannot be written: {error.strerror}", where=str(output)) from error
+    with writing(output), Reassurance("drawing the figures", quiet=as_json):
+        run_id, others = _first_and_others(store, conditions)
+        chosen = [store.run_id(each) for each in people]
+        if alone:
+            files = difference(store, list(dict.fromkeys([run_id, *(each.run_id for each in others)])), output)
+        else:
+            files = figures(store, run_id, output, forms or ("svg", "png"), measures, chosen, others)
     if as_json:
         print_json([str(file) for file in files])
     else:

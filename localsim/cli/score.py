@@ -275,7 +275,7 @@ def calibrate(files: tuple[Path, ...], output: Path, sensitivity: float | None) 
     localsim leakage bench others.jsonl --weights mine.json
     localsim score @last --weights mine.json
     """
-    from localsim.errors import InvalidInput
+    from localsim.errors import InvalidInput, writing
     from localsim.leakage.calibrate import calibrated, remarks
     from localsim.leakage.detector import LeakageDetector
     from localsim.leakage.pairs import LabelledPair, LabelledTranscript, read_labelled
@@ -287,11 +287,10 @@ def calibrate(files: tuple[Path, ...], output: Path, sensitivity: float | None) 
     try:
         with Reassurance("searching the labelled examples"):
             weights = calibrated(LeakageDetector(), pairs, talks, names, sensitivity)
-        weights.write(output)
     except InvalidInput as error:
         raise InvalidInput(error.message, where=", ".join(map(str, files)), hint=error.hint) from error
-    except OSError as error:
-        raise InvalidInput(f"cannot be written: {error.strerror}", where=str(output)) from error
+    with writing(output):
+        weights.write(output)
 
     def text() -> Text:
         fitted = f"{len(pairs)} pairs and {weights.fitted['facts']} facts in {len(talks)} conversations"

@@ -184,10 +184,11 @@ def pilot(store: Store, run_id: str, key: str, contrast: str) -> dict[str, dict[
     return found
 
 
-def values_of(store: Store, runs: list[str], read: Sequence[Score] | None = None) -> Values:
+def values_of(store: Store, runs: list[str], read: Sequence[Score] | None = None, key: str = "") -> Values:
     """Yield the values of each family and compared measure, by condition and unit; families as in a report.
 
-    `read` are the newest scores of the runs with their sides, if they have been read.
+    `read` are the newest scores of the runs with their sides, if they have been read. `key` is the only measure that is
+    wanted; empty for all.
     """
     if read is None:
         read = [row for run_id in runs for row in sided(store, run_id)]
@@ -202,6 +203,8 @@ def values_of(store: Store, runs: list[str], read: Sequence[Score] | None = None
     for family in families:
         named = by_name(scores[family])
         for each in measures:
+            if key not in ("", each.key):
+                continue
             measure = within(of_family(each, family), named)
             if not measure.compared:
                 continue

@@ -1,7 +1,7 @@
 """The interviews of a run: for each bank what each person answered, by topic, and over all people.
 
-An item is one draw, so intervals of one person are over items. Probabilities of options are the model's own, averaged
-over the episodes of a person, in which each option stands in another place.
+An item is one draw, so intervals of one person are over items. Probabilities of options are the model's own. They are
+averaged over the episodes of a person, and each episode shows the options in another order.
 """
 
 from __future__ import annotations
@@ -331,7 +331,7 @@ def answered(banks: Iterable[Bank]) -> list[str]:
 
 
 def tables(banks: Iterable[Bank]) -> Iterator[Table]:
-    """Yield the tables of a run's interviews: by person, by topic and, if somebody has traits, by trait."""
+    """Yield the tables of a run's interviews: by person, by topic, and by trait if there are traits."""
     for bank in banks:
         named, people, topics = f"{bank.title} ({bank.bank}), {bank.model}", bank.people, bank.by(_topic)
         yield Table(

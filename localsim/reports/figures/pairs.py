@@ -19,6 +19,7 @@ from localsim.families import family_of, title_of
 from localsim.models.registry import labelled
 from localsim.reports.comparison import Unit, values_of
 from localsim.reports.evidence import playing
+from localsim.reports.figures.draw import colour_of
 from localsim.runs.plan import CONTRASTS, primary_of
 from localsim.store.conditions import Condition
 from localsim.store.database import Store
@@ -30,7 +31,6 @@ _SIDES = (96.0, 204.0)
 """Where the two modes stand."""
 _SHAPES = {"agents": "circle", "script": "triangle"}
 """Mark of a mode; all others have a square."""
-COLOURS = {"script": "#a84c00", "agents": "#1d4f91", "mindreaders": "#1b6f65"}
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,7 @@ def of_runs(store: Store, runs: Sequence[str]) -> list[Paired]:
 
 def _of_run(store: Store, run_id: str, key: str, modes: tuple[str, str]) -> Iterator[Paired]:
     withheld = playing.of_run(store, run_id).withheld
-    for family, measure, by_condition in values_of(store, [run_id]):
-        if measure.key != key:
-            continue
+    for family, measure, by_condition in values_of(store, [run_id], key=key):
         named = {(each.mode, each.model): values for each, values in by_condition.items() if _plain(each)}
         for model in dict.fromkeys(model for _, model in named):
             pair = _paired(named.get((modes[0], model), {}), named.get((modes[1], model), {}))
@@ -217,7 +215,7 @@ def _line(one: float, two: float, count: int) -> str:
 
 
 def _mark(x: float, mode: str, level: stats.Estimate, y: Callable[[float], float], text: str, side: int) -> str:
-    colour = f"var(--{mode},{COLOURS.get(mode, '#6d3aa0')})"
+    colour = f"var(--{mode},{colour_of(mode)})"
     at = y(level.value or 0.0)
     whisker = ""
     if level.low is not None and level.high is not None:

@@ -24,7 +24,7 @@ from typing import Any
 
 from localsim import paths
 from localsim.conversation.scenario import LoadedScenario
-from localsim.errors import InvalidInput
+from localsim.errors import InvalidInput, writing
 from localsim.scenarios.parse import dump_scenario, parse_scenario
 from localsim.store.database import Store
 from localsim.store.episodes import stored_scenarios
@@ -142,7 +142,7 @@ def _name_of(row: Mapping[str, Any]) -> str:
 
 
 def _write(target: Path, files: Mapping[str, bytes]) -> None:
-    try:
+    with writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:
             for name, content in files.items():
@@ -150,8 +150,6 @@ def _write(target: Path, files: Mapping[str, bytes]) -> None:
                 info.create_system = 3
                 info.external_attr = 0o644 << 16
                 archive.writestr(info, content)
-    except OSError as error:
-        raise InvalidInput(f"cannot be written: {error.strerror}", where=str(target)) from error
 
 
 # ---- reading --------------------------------------------------------------------------------------------------------

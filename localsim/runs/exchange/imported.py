@@ -22,7 +22,7 @@ from localsim.conversation.episode import CONDITIONS, Subject
 from localsim.conversation.people import HumanTalk
 from localsim.conversation.scenario import LoadedScenario, canonical_hash
 from localsim.conversation.transcript import Action, Transcript, Turn
-from localsim.errors import InvalidInput, ModelMissing
+from localsim.errors import InvalidInput, ModelMissing, writing
 from localsim.evaluators.evaluate import Notify, evaluated
 from localsim.evaluators.outcome import Outcome
 from localsim.evaluators.searching import search
@@ -145,7 +145,7 @@ def write_scenarios(store: Store, run_id: str, folder: Path) -> list[Path]:
 def write_files(scenarios: Iterable[LoadedScenario], folder: Path) -> list[Path]:
     """Write scenarios as files named after their ids. Raises InvalidInput."""
     files: list[Path] = []
-    try:
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for loaded in scenarios:
             file = folder / f"{loaded.scenario.id}.yaml"
@@ -153,8 +153,6 @@ def write_files(scenarios: Iterable[LoadedScenario], folder: Path) -> list[Path]
                 file = folder / f"{loaded.scenario.id}_{loaded.hash[:8]}.yaml"
             file.write_text(dump_scenario(loaded.document), encoding="utf-8")
             files.append(file)
-    except OSError as error:
-        raise InvalidInput(f"cannot be written: {error.strerror}", where=str(folder)) from error
     return files
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from localsim import paths
-from localsim.errors import InvalidInput
+from localsim.errors import InvalidInput, writing
 from localsim.runs.exchange import datasets_card
 from localsim.runs.exchange.inspect_log import Sent, log_of
 from localsim.scenarios.exchange import sotopia_out
@@ -22,15 +22,13 @@ FORMATS = ("sotopia", "inspect", "hf")
 
 def send(store: Store, run_id: str, form: str, target: Path, say: Say) -> list[Path]:
     """Write a run in one of FORMATS to a file or folder, and return the files. Raises InvalidInput."""
-    try:
+    with writing(target):
         if form == "hf":
             return _hf(store, run_id, target)
         sent = [each for each in episodes_of(store, run_id) if form == "inspect" or each.episode.status == "completed"]
         if not sent:
             raise InvalidInput("the run has no completed episode", where=run_id, hint=f"localsim runs show {run_id}")
         return _sotopia(sent, target, say) if form == "sotopia" else [_inspect(store, run_id, sent, target)]
-    except OSError as error:
-        raise InvalidInput(f"cannot be written: {error.strerror}", where=str(target)) from error
 
 
 def episodes_of(store: Store, run_id: str) -> list[Sent]:
