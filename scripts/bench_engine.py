@@ -51,7 +51,7 @@ from localsim.backends.llama.lib import LlamaModel, library  # noqa: E402
 from localsim.backends.llama.raw import PREFILL, RawContext  # noqa: E402
 from localsim.backends.open import gpu_layers, physical_cores  # noqa: E402
 from localsim.conversation.episode import MODES, EpisodeSpec  # noqa: E402
-from localsim.conversation.exchange import Request  # noqa: E402
+from localsim.conversation.requests import Request  # noqa: E402
 from localsim.conversation.scenario import LoadedScenario  # noqa: E402
 from localsim.families import FAMILIES  # noqa: E402
 from localsim.models import registry as models  # noqa: E402

@@ -24,7 +24,7 @@ from localsim.backends.endpoint import server_messages
 from localsim.backends.llama.chat import ChatTokenizer
 from localsim.backends.llama.lib import LlamaModel
 from localsim.backends.open import physical_cores
-from localsim.conversation.exchange import Form, Generation, Request, StopCause
+from localsim.conversation.requests import Form, Generation, Request, StopCause
 from localsim.conversation.rules.grammar import ActionLines
 from localsim.conversation.scenario import WRITER
 from scripts.bench_pace import ABREAST

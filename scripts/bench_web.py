@@ -25,7 +25,7 @@ from localsim.runs import runner  # noqa: E402
 from localsim.runs.plan import Plan  # noqa: E402
 from localsim.store.database import Store  # noqa: E402
 from localsim.web.app import Site, create_app  # noqa: E402
-from localsim.web.guard import Rules, hosts_of  # noqa: E402
+from localsim.web.guard import Access, hosts_of  # noqa: E402
 from scripts.bench_engine import Silent  # noqa: E402
 
 REPEATS = 5
@@ -40,7 +40,7 @@ def main(turns: int, db: Path | None) -> None:
         store = Store(db or Path(scratch) / "many.duckdb")
         run_id = fill(store, turns)
         episode = store.rows("SELECT episode_id FROM episodes WHERE run_id = ? LIMIT 1", [run_id])[0]["episode_id"]
-        rules = Rules(hosts_of("127.0.0.1"), rate=1e6, burst=1e6)
+        rules = Access(hosts_of("127.0.0.1"), rate=1e6, burst=1e6)
         with TestClient(create_app(Site(store, rules)), base_url="http://127.0.0.1:7580") as client:
             print("| page | median ms | worst ms |\n|---|---|---|")
             for path in ("/", f"/runs/{run_id}", f"/runs/{run_id}?words=goodbye", f"/episodes/{episode}",

@@ -30,8 +30,8 @@ sys.path.insert(0, str(ROOT))
 
 from localsim.backends.scripted import ScriptedBackend  # noqa: E402
 from localsim.conversation.episode import SIMULATED, EpisodeSpec, Mode, Observation  # noqa: E402
-from localsim.conversation.exchange import Generation, Request  # noqa: E402
 from localsim.conversation.modes import MODES, Ask, Say, roles  # noqa: E402
+from localsim.conversation.requests import Generation, Request  # noqa: E402
 from localsim.conversation.scenario import LoadedScenario  # noqa: E402
 from localsim.conversation.transcript import Action, Transcript, Turn  # noqa: E402
 from localsim.families.players import Player, any_way  # noqa: E402

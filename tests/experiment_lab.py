@@ -16,7 +16,7 @@ from localsim.web.app import Site, create_app
 from localsim.web.experiment.begin import Wish, ledger_of, opening_of
 from localsim.web.experiment.lab import Lab
 from localsim.web.experiment.pages import person_name
-from localsim.web.guard import Rules, hosts_of
+from localsim.web.guard import Access, hosts_of
 from tests.web_server import field
 
 SMALL = """\
@@ -76,7 +76,7 @@ def lab_at(folder: Path, text: str = SMALL, *, begun: bool = True, fresh: bool =
 
 
 def client_of(lab: Lab) -> TestClient:
-    rules = Rules(hosts_of("127.0.0.1"), seat_of=lambda request: person_name(lab, request))
+    rules = Access(hosts_of("127.0.0.1"), seat_of=lambda request: person_name(lab, request))
     app = create_app(Site(lab.store, rules, "scripted", frozenset({"experiment"}), lab=lab))
     return TestClient(app, base_url="http://127.0.0.1:7580", raise_server_exceptions=False)
 

@@ -40,7 +40,7 @@ HEAVY = {
     "huggingface_hub": {"models.downloads"},
     "matplotlib": {"reports.figures.draw"},
     "py3langid": {"evaluators.play.language"},
-    "inspect_ai": {"runs.exchange.inspect_task"},
+    "inspect_ai": {"runs.transfer.inspect_task"},
 }
 
 

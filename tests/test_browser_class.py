@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, Page
 from localsim.web.app import Site, create_app
 from localsim.web.classroom.hall import Hall
 from localsim.web.classroom.phone_pages import ENTRANCE, seat_name
-from localsim.web.guard import Rules, hosts_of
+from localsim.web.guard import Access, hosts_of
 from tests.test_browser import CHROMIUM, browser, picture, watched  # noqa: F401 - a fixture
 from tests.test_class import free_port, hall_at
 
@@ -34,7 +34,7 @@ def class_served(path: Path, seed: int | None = None) -> Iterator[tuple[Hall, st
     port = free_port()
     with hall_at(path, "mutual_friends_01", port=port, seed=seed) as hall:
         hall.opening = replace(hall.opening, host="192.168.1.20")  # the page shows what it shows on a network
-        rules = Rules(
+        rules = Access(
             hosts_of("127.0.0.1"), hall.opening.access, seat_of=lambda request: seat_name(hall, request),
             entrance=ENTRANCE,
         )  # fmt: skip

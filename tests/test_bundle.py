@@ -14,10 +14,10 @@ import yaml
 from localsim.__main__ import run as localsim
 from localsim.errors import InvalidInput, ModelMissing
 from localsim.models.registry import ModelFile
-from localsim.runs.exchange.bundle import MANIFEST, bundle, open_archive, sha256
-from localsim.runs.exchange.replay import Replayed, installed, replay
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
+from localsim.runs.transfer.bundle import MANIFEST, bundle, open_archive, sha256
+from localsim.runs.transfer.replay import Replayed, installed, replay
 from localsim.scenarios.parse import parse_scenario
 from localsim.store.database import Store
 from tests.conftest import TALK, Quiet, generated

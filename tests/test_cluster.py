@@ -1,4 +1,4 @@
-"""Runs on many workers: the ledger and a worker without Ray, then a Ray cluster of two nodes on this machine."""
+"""Runs on many workers: the assignments and a worker without Ray, then a Ray cluster of two nodes on this machine."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput
 from localsim.models.sidecars import write_sidecar
 from localsim.runs.cluster import crew, weights
+from localsim.runs.cluster.assignments import MOST_LOSSES, Assignments
 from localsim.runs.cluster.connect import checked_address
-from localsim.runs.cluster.ledger import MOST_LOSSES, Ledger
 from localsim.runs.cluster.messages import Ended, Opened, Orders, Part, Task, Wanted
 from localsim.runs.cluster.worker import Worker
 from localsim.runs.plan import Plan
@@ -91,7 +91,7 @@ def worker_of(plan: Plan, run_id: str) -> Worker:
 
 
 @pytest.fixture
-def ledger(store: Store, talk: LoadedScenario) -> Iterator[tuple[Ledger, Plan, Recorder, str]]:
+def assignments(store: Store, talk: LoadedScenario) -> Iterator[tuple[Assignments, Plan, Recorder, str]]:
     from datetime import UTC, datetime
 
     from localsim.runs.runner import run_record
@@ -103,7 +103,7 @@ def ledger(store: Store, talk: LoadedScenario) -> Iterator[tuple[Ledger, Plan, R
         recorder = Recorder(store, journal, record, plan.scenarios, lambda _: None)
         answers = {talk.scenario.hash: talk.answer}
         yield (
-            Ledger(Work(run_id, plan.specs(), {}, answers, recorder, Watcher(), lambda: False)),
+            Assignments(Work(run_id, plan.specs(), {}, answers, recorder, Watcher(), lambda: False)),
             plan,
             recorder,
             run_id,
@@ -111,9 +111,9 @@ def ledger(store: Store, talk: LoadedScenario) -> Iterator[tuple[Ledger, Plan, R
 
 
 def test_a_lost_worker_costs_nothing_and_doubles_nothing(
-    ledger: tuple[Ledger, Plan, Recorder, str], store: Store, tmp_path: Path
+    assignments: tuple[Assignments, Plan, Recorder, str], store: Store, tmp_path: Path
 ) -> None:
-    book, plan, recorder, run_id = ledger
+    book, plan, recorder, run_id = assignments
     first = worker_of(plan, run_id)
     tasks = book.take("first", 4, 0, 1)
     assert len(tasks) == 4
@@ -142,11 +142,11 @@ def test_a_lost_worker_costs_nothing_and_doubles_nothing(
 
 
 def test_an_episode_that_no_worker_survives_has_failed(
-    ledger: tuple[Ledger, Plan, Recorder, str], store: Store
+    assignments: tuple[Assignments, Plan, Recorder, str], store: Store
 ) -> None:
     from localsim.runs.cluster.messages import Started
 
-    book, plan, recorder, run_id = ledger
+    book, plan, recorder, run_id = assignments
     poison = episode_id_of(run_id, plan.specs()[0])
     for number in range(MOST_LOSSES):
         assert episode_id_of(run_id, book.take(f"w{number}", 1, 0, 1)[0].spec) == poison
@@ -158,8 +158,8 @@ def test_an_episode_that_no_worker_survives_has_failed(
     assert row["status"] == "failed" and "in a row were lost" in row["error"]
 
 
-def test_the_end_of_a_run_is_shared_among_workers(ledger: tuple[Ledger, Plan, Recorder, str]) -> None:
-    book = ledger[0]
+def test_the_end_of_a_run_is_shared_among_workers(assignments: tuple[Assignments, Plan, Recorder, str]) -> None:
+    book = assignments[0]
     assert len(book.take("early", 1, 9, 1)) == 1 + 2, "ahead by as many as it ended, but not near the end"
     book.lose("early")
     assert [len(book.take("fast", 8, 5, 3)), len(book.take("slow", 1, 0, 3)), len(book.take("third", 8, 0, 3))] == [

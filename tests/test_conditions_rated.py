@@ -32,7 +32,7 @@ from localsim.store.conditions import choices, conditions_of, labelled, pairs_of
 from localsim.store.database import Store
 from localsim.store.records import score_records
 from localsim.web.app import Site, create_app
-from localsim.web.guard import Rules
+from localsim.web.guard import Access
 from tests.conftest import generated
 from tests.rated import invoke
 from tests.test_judge import choosing
@@ -171,7 +171,7 @@ def test_undo_with_conditions_leaves_answers_about_others(own_runs: tuple[Store,
 def test_a_server_for_raters_of_conditions_names_none_of_them(own_runs: tuple[Store, str, str]) -> None:
     store, first, second = own_runs
     chosen_ = selected(store, [f"{first}:agents", f"{second}:agents"])
-    site = Site(store, Rules(HOSTS), "scripted", frozenset({"annotate"}), chosen_)
+    site = Site(store, Access(HOSTS), "scripted", frozenset({"annotate"}), chosen_)
     secret = re.compile(f"{first}|{second}|agents|guesser|scripted|attention")
     with TestClient(create_app(site), base_url=BASE) as client:
         form = client.get("/annotate").text

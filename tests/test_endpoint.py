@@ -15,7 +15,7 @@ from localsim.backends import endpoint
 from localsim.backends.base import Done
 from localsim.backends.endpoint import Endpoint, EndpointBackend, Patience, parse_endpoint
 from localsim.conversation.episode import Sampling
-from localsim.conversation.exchange import Generation, Message, Request, Thought
+from localsim.conversation.requests import Generation, Message, Request, Thought
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import BackendUnavailable, InvalidInput
 from localsim.evaluators.asking import Verdict

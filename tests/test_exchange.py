@@ -22,12 +22,12 @@ from localsim.conversation.scenario import WRITER, LoadedScenario
 from localsim.conversation.transcript import Transcript
 from localsim.conversation.visibility import observe
 from localsim.errors import InvalidInput
-from localsim.runs.exchange.bringing import Brought, bring_privacylens, bring_sotopia
-from localsim.runs.exchange.sending import send
 from localsim.runs.plan import Plan
 from localsim.runs.runner import resume, start
-from localsim.scenarios.exchange import sotopia, sotopia_talks
-from localsim.scenarios.exchange.markup import literal, marked, pieces
+from localsim.runs.transfer.bringing import Brought, bring_privacylens, bring_sotopia
+from localsim.runs.transfer.sending import send
+from localsim.scenarios.formats import sotopia, sotopia_talks
+from localsim.scenarios.formats.markup import literal, marked, pieces
 from localsim.scenarios.parse import load_scenario, parse_scenario
 from localsim.store.database import Store
 from tests.conftest import TALK, Quiet, generated

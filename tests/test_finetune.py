@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from localsim.backends.llama.chat import ChatTokenizer
 from localsim.backends.llama.lib import LlamaModel
 from localsim.conversation.episode import EpisodeSpec
-from localsim.conversation.exchange import Message
 from localsim.conversation.modes import turn_by_turn
+from localsim.conversation.requests import Message
 from localsim.conversation.scenario import LoadedScenario, Scenario
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.errors import InvalidInput
@@ -79,7 +79,7 @@ def test_a_row_holds_the_tokens_that_the_engine_evaluates_and_writes(
 
 
 def reply(turn: Turn) -> Any:
-    from localsim.conversation.exchange import Generation
+    from localsim.conversation.requests import Generation
 
     text = turn.line.removeprefix(turn.speaker) + "\n"
     return Generation(text=text, cause="finished", model="m", evaluated_tokens=0, generated_tokens=0)

@@ -15,9 +15,9 @@ import pytest
 
 from localsim.backends.scripted import open_scripted
 from localsim.conversation.episode import MODES, EpisodeSpec, Sampling
-from localsim.conversation.exchange import Generation, reply_begun
 from localsim.conversation.modes import MODES as PLAYS
 from localsim.conversation.modes import Ask, Say, roles
+from localsim.conversation.requests import Generation, reply_begun
 from localsim.conversation.scenario import LoadedScenario
 from localsim.scenarios.find import find_scenarios, shipped_sources
 from localsim.store.records import episode_id_of

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from localsim.backends.scripted import open_scripted
 from localsim.conversation.episode import EpisodeSpec, Mode
-from localsim.conversation.exchange import Generation, Message, reply_begun
 from localsim.conversation.grants import (
     EVERY,
     NOTHING,
@@ -28,6 +27,7 @@ from localsim.conversation.grants import (
 from localsim.conversation.modes import MODES as PLAYS
 from localsim.conversation.modes import Ask, Say
 from localsim.conversation.prompts import agent_messages, writer_messages
+from localsim.conversation.requests import Generation, Message, reply_begun
 from localsim.conversation.scenario import WRITER, LoadedScenario, Scenario
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.conversation.visibility import observe, transparency

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from localsim.backends.llama.lib import LlamaModel
-from localsim.conversation.exchange import Generation
 from localsim.conversation.modes import MODES, Ask
+from localsim.conversation.requests import Generation
 from localsim.conversation.scenario import Agent, AnswerKey, LoadedScenario, ScenarioFile
 from localsim.errors import InvalidInput, ScenarioInvalid
 from localsim.families import FAMILIES, PLAYERS

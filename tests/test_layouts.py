@@ -12,8 +12,8 @@ from localsim.backends.endpoint import server_messages
 from localsim.backends.llama.chat import ChatTokenizer
 from localsim.backends.llama.lib import LlamaModel
 from localsim.conversation.episode import EpisodeSpec, Mode
-from localsim.conversation.exchange import Generation, Request, reply_begun
 from localsim.conversation.modes import MODES, Ask, roles
+from localsim.conversation.requests import Generation, Request, reply_begun
 from localsim.conversation.scenario import WRITER, LoadedScenario
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.conversation.visibility import observe

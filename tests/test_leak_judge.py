@@ -23,7 +23,7 @@ from localsim.backends.llama.lib import LlamaModel
 from localsim.backends.scripted import ScriptedBackend
 from localsim.cli import cli
 from localsim.conversation.episode import Subject
-from localsim.conversation.exchange import Request
+from localsim.conversation.requests import Request
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.errors import GenerationFailed

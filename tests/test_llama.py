@@ -16,8 +16,8 @@ from localsim.backends.llama.engine import LlamaBackend
 from localsim.backends.llama.lib import LlamaModel
 from localsim.backends.llama.sampler import Candidates, Sampler
 from localsim.conversation.episode import Repro, Sampling
-from localsim.conversation.exchange import Generation, Message, Request
 from localsim.conversation.modes import MODES, Ask, Say
+from localsim.conversation.requests import Generation, Message, Request
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import BackendUnavailable, GenerationFailed
 from localsim.scenarios.parse import parse_scenario

@@ -13,7 +13,7 @@ from localsim.backends.mixed import MixedBackend
 from localsim.backends.open import absolute, is_file
 from localsim.backends.scripted import ScriptedBackend
 from localsim.conversation.episode import Sampling
-from localsim.conversation.exchange import Request
+from localsim.conversation.requests import Request
 from localsim.conversation.rules.grammar import ActionLines
 from localsim.conversation.transcript import Action
 from localsim.errors import InvalidInput

@@ -6,8 +6,8 @@ import pytest
 
 from localsim.conversation.episode import MODES as MODE_NAMES
 from localsim.conversation.episode import EpisodeSpec, StopReason
-from localsim.conversation.exchange import Generation, StopCause, reply_begun
 from localsim.conversation.modes import MODES, Ask, Reject, Say
+from localsim.conversation.requests import Generation, StopCause, reply_begun
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action, line_of
 from localsim.errors import MalformedReply

@@ -29,7 +29,7 @@ from localsim.backends.openvino.model import OpenVinoBackend, OpenVinoModel
 from localsim.backends.openvino.network import SETTINGS
 from localsim.backends.openvino.weights import GROUP, Matrix, Weights
 from localsim.conversation.episode import Sampling
-from localsim.conversation.exchange import Generation, Message
+from localsim.conversation.requests import Generation, Message
 from localsim.errors import BackendUnavailable, GenerationFailed, InvalidInput
 from localsim.machine.bench import prose
 from localsim.models import lora, registry

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from localsim.backends.llama.lib import LlamaModel
-from localsim.machine import lanes
-from localsim.machine.lanes import Curve
+from localsim.machine import throughput
+from localsim.machine.throughput import Curve
 from localsim.models.registry import ModelFile
 from localsim.runs import preview
 from localsim.runs.plan import Plan
@@ -35,7 +35,7 @@ def measuring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ([(1, 100.0), (2, 180.0), (4, 300.0), (8, 400.0), (16, 410.0)], 8),
         ([(1, 100.0), (2, 180.0), (4, 300.0), (8, 400.0), (16, 500.0), (32, 700.0)], 32),
         ([(1, 100.0), (2, 99.0), (4, 101.0), (8, 102.0), (16, 101.0)], 1),
-        ([(1, 10.0), (2, 20.0)], lanes.USUAL),
+        ([(1, 10.0), (2, 20.0)], throughput.USUAL),
     ],
 )
 def test_the_fewest_lanes_that_are_almost_as_fast_as_any(rates: list[tuple[int, float]], best: int) -> None:
@@ -50,7 +50,7 @@ class Steps:
         opened.append(size["sequences"])
 
     def fill(self, depth: int) -> None:
-        assert depth == lanes.DEPTH
+        assert depth == throughput.DEPTH
 
     def steps(self, groups: list[list[int]]) -> list[float]:
         return [self.seconds[len(group)] for group in groups]
@@ -74,37 +74,37 @@ def test_a_curve_ends_where_lanes_bring_little_or_memory_ends(
 ) -> None:
     seconds = {count: count / each for count, each in rate.items()}
     opened: list[int] = []
-    monkeypatch.setattr(lanes, "RawContext", lambda _, **size: Steps(seconds, opened, **size))
+    monkeypatch.setattr(throughput, "RawContext", lambda _, **size: Steps(seconds, opened, **size))
     monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": free}))
     model: Any = type("Model", (), {"kv_bytes_per_token": 1000, "gpu_layers": 0})
-    found = lanes.measure(model, 2, clock=lambda: 0.0)
+    found = throughput.measure(model, 2, clock=lambda: 0.0)
     assert found[-1][0] == reached and dict(found) == pytest.approx({n: rate[n] for n, _ in found})
     assert max(opened) <= max(reached, 64 if free > 1e9 else 8)
 
 
 def test_a_measurement_ends_with_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    seconds = dict.fromkeys(lanes.LANES, 0.1)
+    seconds = dict.fromkeys(throughput.LANES, 0.1)
     now = iter(range(1000))
-    monkeypatch.setattr(lanes, "RawContext", lambda _, **size: Steps(seconds, [], **size))
+    monkeypatch.setattr(throughput, "RawContext", lambda _, **size: Steps(seconds, [], **size))
     model: Any = type("Model", (), {"kv_bytes_per_token": 1, "gpu_layers": 0})
-    assert [count for count, _ in lanes.measure(model, 2, clock=lambda: float(next(now)))] == [1]
+    assert [count for count, _ in throughput.measure(model, 2, clock=lambda: float(next(now)))] == [1]
 
 
 @pytest.mark.model
 def test_the_curve_of_a_real_model_is_measured_once(
     starter: ModelFile, engine_model: LlamaModel, measuring: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lanes, "LANES", (1, 2))
-    monkeypatch.setattr(lanes, "USUAL", 1)
-    assert lanes.remembered(starter, 1, 0) is None
-    first = lanes.kept(starter, 1, 0, engine_model)
+    monkeypatch.setattr(throughput, "LANES", (1, 2))
+    monkeypatch.setattr(throughput, "USUAL", 1)
+    assert throughput.remembered(starter, 1, 0) is None
+    first = throughput.kept(starter, 1, 0, engine_model)
     assert first.rates[0][0] == 1 and all(rate > 0 for _, rate in first.rates) and "CPU" in first.device
-    monkeypatch.setattr(lanes, "measure", lambda *_: pytest.fail("a remembered curve is not measured again"))
-    assert lanes.curve_of(starter, 1, 0, print) == first
-    assert lanes.remembered(starter, 2, 0) is None, "other threads have a curve of their own"
-    assert lanes.remembered(replace(starter, sha256="0" * 64), 1, 0) is None
+    monkeypatch.setattr(throughput, "measure", lambda *_: pytest.fail("a remembered curve is not measured again"))
+    assert throughput.curve_of(starter, 1, 0, print) == first
+    assert throughput.remembered(starter, 2, 0) is None, "other threads have a curve of their own"
+    assert throughput.remembered(replace(starter, sha256="0" * 64), 1, 0) is None
     (measuring / "lanes.json").write_text('{"x": [')
-    assert lanes.remembered(starter, 1, 0) is None
+    assert throughput.remembered(starter, 1, 0) is None
 
 
 @pytest.mark.model
@@ -112,15 +112,15 @@ def test_the_curve_of_a_real_model_is_measured_once(
 def test_a_cut_curve_holds_for_one_day(
     starter: ModelFile, engine_model: LlamaModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lanes, "measure", lambda *_: ((1, 10.0), (2, 20.0)))
-    today = lanes.kept(starter, 1, 0, engine_model)
-    assert today.cut and lanes.curve_of(starter, 1, 0, print) == today
-    stored = lanes.recall("lanes")
-    lanes.remember("lanes", {key: {**data, "measured": "2026-01-01T07:00+00:00"} for key, data in stored.items()})
-    assert lanes.curve_of(starter, 1, 0, print).measured != "2026-01-01T07:00+00:00"
+    monkeypatch.setattr(throughput, "measure", lambda *_: ((1, 10.0), (2, 20.0)))
+    today = throughput.kept(starter, 1, 0, engine_model)
+    assert today.cut and throughput.curve_of(starter, 1, 0, print) == today
+    stored = throughput.recall("lanes")
+    throughput.remember("lanes", {key: {**data, "measured": "2026-01-01T07:00+00:00"} for key, data in stored.items()})
+    assert throughput.curve_of(starter, 1, 0, print).measured != "2026-01-01T07:00+00:00"
     whole = {**next(iter(stored.values())), "measured": "2026-01-01T07:00+00:00", "rates": [[8, 80.0]]}
-    lanes.remember("lanes", dict.fromkeys(stored, whole))
-    assert lanes.curve_of(starter, 1, 0, print).measured == "2026-01-01T07:00+00:00", "a whole curve stays"
+    throughput.remember("lanes", dict.fromkeys(stored, whole))
+    assert throughput.curve_of(starter, 1, 0, print).measured == "2026-01-01T07:00+00:00", "a whole curve stays"
 
 
 @pytest.mark.model
@@ -133,14 +133,14 @@ def test_j_auto_follows_the_curve(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(file.name)
         return curve((8, 100.0), (16, 200.0))
 
-    monkeypatch.setattr(lanes, "curve_of", known)
-    assert preview.side_by_side(plan, print) == 16
-    assert preview.side_by_side(replace(plan, episodes=12), print) == 12
+    monkeypatch.setattr(throughput, "curve_of", known)
+    assert preview.throughput(plan, print) == 16
+    assert preview.throughput(replace(plan, episodes=12), print) == 12
     asked.clear()
-    assert preview.side_by_side(replace(plan, episodes=8), print) == 8
-    assert preview.side_by_side(replace(plan, repro="exact"), print) == lanes.USUAL
-    assert preview.side_by_side(replace(plan, model="scripted"), print) == lanes.USUAL
-    assert preview.side_by_side(replace(plan, parallel=3), print) == 3
+    assert preview.throughput(replace(plan, episodes=8), print) == 8
+    assert preview.throughput(replace(plan, repro="exact"), print) == throughput.USUAL
+    assert preview.throughput(replace(plan, model="scripted"), print) == throughput.USUAL
+    assert preview.throughput(replace(plan, parallel=3), print) == 3
     assert asked == [], "none of these needs a curve"
     monkeypatch.setenv("LOCALSIM_LANES", "8")
-    assert preview.side_by_side(plan, print) == 8 and asked == [], "LOCALSIM_LANES decides, and nothing is measured"
+    assert preview.throughput(plan, print) == 8 and asked == [], "LOCALSIM_LANES decides, and nothing is measured"

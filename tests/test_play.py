@@ -10,7 +10,7 @@ import pytest
 
 from localsim.__main__ import run
 from localsim.cli.play import read_action
-from localsim.conversation.exchange import Request
+from localsim.conversation.requests import Request
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import ACTION_TYPES, Action
 from localsim.errors import InvalidInput

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from localsim.backends.scripted import ScriptedBackend
 from localsim.cli import cli
 from localsim.conversation.episode import Score, Subject
-from localsim.conversation.exchange import Request
+from localsim.conversation.requests import Request
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.errors import InvalidInput, ScenarioInvalid
 from localsim.evaluators import asking, evaluate, judge

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from localsim.conversation.episode import EpisodeSpec, Mode
-from localsim.conversation.exchange import Generation, Request, reply_begun
 from localsim.conversation.modes import MODES, Ask, Reject, Say, roles
+from localsim.conversation.requests import Generation, Request, reply_begun
 from localsim.conversation.rules.deciding import PHASED, Act, Stop, ahead, present
 from localsim.conversation.scenario import WRITER, LoadedScenario, Scenario, ScenarioFile
 from localsim.conversation.transcript import Action, Transcript, Turn

@@ -16,8 +16,8 @@ from localsim.backends.scripted import ScriptedBackend, open_scripted
 from localsim.cli import cli
 from localsim.conversation import modes
 from localsim.conversation.episode import EDITION, SIMULATED, EpisodeSpec, Mode, Observation, StopReason
-from localsim.conversation.exchange import Generation
 from localsim.conversation.modes import MODES, Ask, Say
+from localsim.conversation.requests import Generation
 from localsim.conversation.rules.deciding import PHASED, Stop
 from localsim.conversation.rules.endings import all_took_leave, ending, nothing_new
 from localsim.conversation.rules.farewells import says_farewell, takes_leave

@@ -15,8 +15,8 @@ from localsim.backends.person import PersonBackend
 from localsim.backends.scripted import ScriptedBackend
 from localsim.cli import cli
 from localsim.conversation.episode import SIMULATED, EpisodeSpec, Mode
-from localsim.conversation.exchange import TYPED, Generation
 from localsim.conversation.modes import MODES, Ask, Reject, Say
+from localsim.conversation.requests import TYPED, Generation
 from localsim.conversation.rules.spill import utterance
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import ACTION_TYPES, Action

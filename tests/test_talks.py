@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 from localsim.__main__ import run as localsim
 from localsim.conversation.episode import CONDITIONS, PEOPLE, SIMULATED
-from localsim.conversation.people import HumanTalk, LeftOut, plain_text
+from localsim.conversation.human_talks import HumanTalk, LeftOut, plain_text
 from localsim.errors import InvalidInput
 from localsim.families import FAMILIES
-from localsim.runs.exchange.imported import Imported, Options, import_talks
 from localsim.runs.plan import Plan
+from localsim.runs.transfer.imported import Imported, Options, import_talks
 from localsim.scenarios.talks.read import formats, read_talks
 from localsim.store.database import Store
 

@@ -18,9 +18,9 @@ from localsim.reports.compose.alone import report
 from localsim.reports.compose.beside import with_people
 from localsim.reports.render.html import render
 from localsim.reports.render.markdown import as_markdown
-from localsim.runs.exchange.imported import Options, import_talks, write_scenarios
 from localsim.runs.plan import Plan, command_of
 from localsim.runs.runner import resume, start
+from localsim.runs.transfer.imported import Options, import_talks, write_scenarios
 from localsim.scenarios.find import find_scenarios
 from localsim.store.database import Store
 from tests.conftest import Quiet

@@ -9,7 +9,7 @@ import pytest
 
 from localsim.backends.llama.chat import ChatTokenizer
 from localsim.backends.llama.lib import LlamaModel
-from localsim.conversation.exchange import Message
+from localsim.conversation.requests import Message
 from localsim.conversation.scenario import LoadedScenario
 from localsim.finetune.chats import Chat, row_of
 from localsim.machine.template_check import CHAT, check_template, shown

@@ -14,7 +14,7 @@ import pytest
 from localsim.backends.llama.chat import ChatTemplate, ChatTokenizer
 from localsim.backends.llama.engine import LlamaBackend
 from localsim.backends.llama.lib import LlamaModel
-from localsim.conversation.exchange import Generation, Message, Request
+from localsim.conversation.requests import Generation, Message, Request
 from localsim.errors import BackendUnavailable
 from localsim.evaluators import asking, evaluate, judge
 from localsim.evaluators.base import Asked

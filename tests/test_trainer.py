@@ -16,7 +16,7 @@ from localsim.__main__ import run
 from localsim.backends.llama.chat import ChatTokenizer
 from localsim.backends.llama.lib import LlamaModel
 from localsim.cli import cli
-from localsim.conversation.exchange import Message
+from localsim.conversation.requests import Message
 from localsim.errors import BackendUnavailable, InvalidInput
 from localsim.finetune import source
 from localsim.finetune import trainer as trainer_module

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localsim.conversation.exchange import Message
+from localsim.conversation.requests import Message
 from localsim.errors import LocalsimError
 from localsim.finetune.chats import Chat, TrainingRow
 from localsim.models.registry import ModelFile

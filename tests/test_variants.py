@@ -21,10 +21,10 @@ from localsim.__main__ import run as ask
 from localsim.annotation.items import items_of
 from localsim.backends.scripted import ScriptedBackend
 from localsim.conversation.episode import MODES, Sampling
-from localsim.conversation.exchange import Request
 from localsim.conversation.modes import MODES as PLAYS
 from localsim.conversation.modes import Ask, roles
 from localsim.conversation.prompts import agent_messages, writer_messages
+from localsim.conversation.requests import Request
 from localsim.conversation.scenario import WRITER
 from localsim.conversation.transcript import Transcript
 from localsim.conversation.visibility import observe

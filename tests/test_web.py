@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 from localsim import reports, web
 from localsim.__main__ import run as command
 from localsim.conversation.episode import CONDITIONS, StopReason
-from localsim.conversation.exchange import Generation, Message, Thought
+from localsim.conversation.requests import Generation, Message, Thought
 from localsim.evaluators import judge
 from localsim.evaluators.asking import Case, judgement_records
 from localsim.evaluators.base import Asked

@@ -8,8 +8,8 @@ import pytest
 
 from localsim.backends.llama.lib import LlamaModel
 from localsim.conversation.episode import Sampling
-from localsim.conversation.exchange import Generation
 from localsim.conversation.modes import MODES, Ask
+from localsim.conversation.requests import Generation
 from localsim.conversation.rules.grammar import ActionLines, Line
 from localsim.conversation.rules.lines import Bound
 from localsim.conversation.rules.values import Move

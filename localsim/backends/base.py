@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from localsim.conversation.exchange import Generation, Request
+from localsim.conversation.requests import Generation, Request
 from localsim.errors import GenerationFailed
 
 THINKING_TEMPERATURE = 0.6

@@ -14,7 +14,7 @@ from typing import Any
 
 from localsim.backends.endpoint import after_start, server_messages
 from localsim.backends.threaded import ThreadedBackend
-from localsim.conversation.exchange import Generation, Request
+from localsim.conversation.requests import Generation, Request
 from localsim.errors import GenerationFailed, InvalidInput
 
 PREFIX = "python:"

@@ -21,7 +21,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from localsim.backends.base import THINKING_TEMPERATURE
 from localsim.backends.threaded import ThreadedBackend
-from localsim.conversation.exchange import THINK, THOUGHT, Generation, Message, Request, Thought, reply_begun
+from localsim.conversation.requests import THINK, THOUGHT, Generation, Message, Request, Thought, reply_begun
 from localsim.conversation.rules.grammar import ActionLines
 from localsim.conversation.scenario import WRITER
 from localsim.errors import BackendUnavailable, GenerationFailed, InvalidInput

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from localsim.backends.base import Backend, Done, Writing
-from localsim.conversation.exchange import Request
+from localsim.conversation.requests import Request
 from localsim.models.mixtures import mixture_of
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from localsim.backends.base import Backend, Done
-from localsim.conversation.exchange import TYPED, Generation, Request
+from localsim.conversation.requests import TYPED, Generation, Request
 from localsim.conversation.scenario import WRITER
 from localsim.conversation.transcript import Action, line_of
 from localsim.errors import GenerationFailed

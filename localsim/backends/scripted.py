@@ -15,7 +15,7 @@ from typing import Any
 
 from localsim.backends.base import Backend, Done
 from localsim.conversation.episode import Observation
-from localsim.conversation.exchange import Generation, Request
+from localsim.conversation.requests import Generation, Request
 from localsim.conversation.rules.grammar import ActionLines
 from localsim.conversation.scenario import WRITER
 from localsim.conversation.transcript import ACTION_TYPES, Action, Transcript, Turn

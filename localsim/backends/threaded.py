@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from localsim.backends.base import Backend, Done
-from localsim.conversation.exchange import Generation, Request
+from localsim.conversation.requests import Generation, Request
 from localsim.errors import GenerationFailed
 
 _POLL_S = 0.2

@@ -189,10 +189,10 @@ class Pages:
 def serve_pages(store: Store, host: str, port: int | None, pages: Pages, tell: Callable[[str], None]) -> None:
     """Serve pages until Ctrl-C. Raises InvalidInput if the packages for it are not installed."""
     try:
-        from localsim.web.serve import Content, Place, serve
+        from localsim.web.serve import Address, Content, serve
     except ImportError as error:
         raise InvalidInput(f"the pages need {error.name}", hint=paths.installing("web")) from error
-    place = Place(host, port or PORT, fixed=port is not None)
+    place = Address(host, port or PORT, fixed=port is not None)
     content = Content(store, pages.model, frozenset(pages.parts), pages.selection, Reassurance)
     serve(place, content, pages.path, tell, open_browser=pages.open_browser)
 

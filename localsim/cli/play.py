@@ -24,8 +24,8 @@ from localsim.cli.common import (
     web_options,
 )
 from localsim.conversation.episode import AgentView, Episode, EpisodeSpec, Mode, Observation
-from localsim.conversation.exchange import Request
 from localsim.conversation.prompts import relationship_lines
+from localsim.conversation.requests import Request
 from localsim.conversation.rules.lines import Bound, Way, described
 from localsim.conversation.rules.values import Move
 from localsim.conversation.scenario import LoadedScenario

@@ -24,7 +24,7 @@ from localsim.scenarios.tagging import coverage
 from localsim.scenarios.writing import draw_sample, write_copy, write_generated
 
 if TYPE_CHECKING:
-    from localsim.runs.exchange.bringing import Brought
+    from localsim.runs.transfer.bringing import Brought
 
 
 @click.group(invoke_without_command=True)
@@ -349,7 +349,7 @@ def sotopia(files: tuple[Path, ...], output: Path, pairs: int, leaks: bool, db: 
     localsim scenarios import sotopia environments.jsonl agents.jsonl relationships.jsonl -o mine
     localsim scenarios import sotopia episodes.jsonl -o mine
     """
-    from localsim.runs.exchange.bringing import bring_sotopia
+    from localsim.runs.transfer.bringing import bring_sotopia
 
     return _brought(bring_sotopia(store_of(db), files, output, pairs, leaks, say), output)
 
@@ -364,7 +364,7 @@ def privacylens(files: tuple[Path, ...], output: Path) -> Answer:
     \b
     localsim scenarios import privacylens main_data.json -o privacy
     """
-    from localsim.runs.exchange.bringing import bring_privacylens
+    from localsim.runs.transfer.bringing import bring_privacylens
 
     return _brought(bring_privacylens(files, output), output)
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from localsim.conversation.episode import SINGLE_AUTHOR, EpisodeSpec, Mode, Sampling, StopReason
-from localsim.conversation.exchange import Generation, Request
 from localsim.conversation.grants import NOTHING
 from localsim.conversation.prompts import agent_messages, lines_of, note_of, writer_messages
+from localsim.conversation.requests import Generation, Request
 from localsim.conversation.rules.deciding import Slot, ahead, rules_in, silent_turns, slots, told_turn
 from localsim.conversation.rules.grammar import ActionLines, Barred
 from localsim.conversation.rules.lines import Bound, shown

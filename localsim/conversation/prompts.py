@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from localsim.conversation.episode import AgentView, Observation
-from localsim.conversation.exchange import Message
+from localsim.conversation.requests import Message
 from localsim.conversation.scenario import WRITER
 from localsim.conversation.transcript import Action, Transcript, line_of
 from localsim.conversation.wording.layouts import FIRST, LAYOUTS, Layout

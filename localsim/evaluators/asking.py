@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from localsim.backends.base import Backend
 from localsim.backends.open import Needs, absolute, open_backends
-from localsim.conversation.exchange import Form, Request
+from localsim.conversation.requests import Form, Request
 from localsim.errors import GenerationFailed
 from localsim.evaluators.base import Asked
 from localsim.store.records import ContentRecord, JudgementRecord, Record, hash_of

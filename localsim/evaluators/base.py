@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 from localsim import paths, plugins
 from localsim.conversation.controls import Control
 from localsim.conversation.episode import Score, Subject, checked_scores, scores_of_episode
-from localsim.conversation.exchange import Generation, Request
 from localsim.conversation.measures import Measure
+from localsim.conversation.requests import Generation, Request
 from localsim.conversation.scenario import AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript
 from localsim.errors import BackendUnavailable, DatabaseError, GenerationFailed, Interrupted, InvalidInput, ModelMissing

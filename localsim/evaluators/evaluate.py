@@ -13,7 +13,7 @@ from itertools import chain
 
 from localsim import plugins
 from localsim.conversation.episode import Score, Subject, counted
-from localsim.conversation.exchange import Request
+from localsim.conversation.requests import Request
 from localsim.errors import InvalidInput, suggest
 from localsim.evaluators.asking import ask, open_judge
 from localsim.evaluators.base import ERROR, Asked, Evaluation, Evaluator, Plugin, Scorer, guarded

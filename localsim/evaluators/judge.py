@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from localsim.conversation.episode import Sampling, Score, Subject, derive_seed
-from localsim.conversation.exchange import Message, Request
+from localsim.conversation.requests import Message, Request
 from localsim.conversation.scenario import Agent
 from localsim.conversation.visibility import persona_of
 from localsim.evaluators.asking import Case, Verdict, judgement_records

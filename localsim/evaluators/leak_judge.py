@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from localsim.conversation.episode import Sampling, Score, Subject, derive_seed
-from localsim.conversation.exchange import Message, Request
+from localsim.conversation.requests import Message, Request
 from localsim.conversation.scenario import Scenario
 from localsim.evaluators.asking import Case, OneOf, judgement_records
 from localsim.evaluators.base import Asked, Evaluation, Evaluator, Steps

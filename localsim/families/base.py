@@ -18,8 +18,8 @@ from typing import Any, Literal
 
 from localsim.conversation.controls import KEPT, Control
 from localsim.conversation.episode import SIMULATED, Mode, Observation, Score
+from localsim.conversation.human_talks import Corpus
 from localsim.conversation.measures import GENERAL, Measure
-from localsim.conversation.people import Corpus
 from localsim.conversation.rules.steps import Rules
 from localsim.conversation.scenario import FEWEST, AnswerKey, Scenario, ScenarioFile
 from localsim.conversation.transcript import Action, Transcript

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from localsim.conversation.episode import Score, StopReason
-from localsim.conversation.people import HumanTalk, LeftOut, Part, checked, money, turns_of
+from localsim.conversation.human_talks import HumanTalk, LeftOut, Part, checked, money, turns_of
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action
 

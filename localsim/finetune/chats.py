@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from localsim.backends.llama.chat import ChatTokenizer
 from localsim.conversation.episode import Mode
-from localsim.conversation.exchange import Message
 from localsim.conversation.prompts import agent_messages, writer_messages
+from localsim.conversation.requests import Message
 from localsim.conversation.scenario import WRITER, Scenario
 from localsim.conversation.transcript import Transcript
 from localsim.conversation.visibility import observe

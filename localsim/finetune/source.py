@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from localsim.conversation.exchange import Message, Role
+from localsim.conversation.requests import Message, Role
 from localsim.errors import InvalidInput
 from localsim.finetune.chats import Chat, chats_of
 from localsim.paths import read_json_lines

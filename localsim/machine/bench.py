@@ -17,7 +17,7 @@ from localsim import paths
 from localsim.backends.engines import ensure_works, load
 from localsim.backends.llama.raw import RawContext
 from localsim.backends.open import layers_of, physical_cores
-from localsim.machine.lanes import PATIENT_S, Curve, kept
+from localsim.machine.throughput import PATIENT_S, Curve, kept
 from localsim.models.registry import ModelFile
 
 DEPTH = 400

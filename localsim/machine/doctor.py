@@ -19,7 +19,7 @@ from localsim.backends.llama.devices import devices
 from localsim.backends.llama.lib import LlamaModel, build_description, library
 from localsim.backends.open import gpu_layers, physical_cores
 from localsim.errors import LocalsimError
-from localsim.machine import build_flags, lanes
+from localsim.machine import build_flags, throughput
 from localsim.models import registry as models
 
 _SIDE_BY_SIDE = 8
@@ -100,7 +100,9 @@ def _speed() -> Finding:
         layers = gpu_layers("auto")
         model = load(file, threads=physical_cores(), gpu_layers=layers)
         rates = _rates(model)
-        curve = lanes.remembered(file, physical_cores(), layers) or lanes.kept(file, physical_cores(), layers, model)
+        curve = throughput.remembered(file, physical_cores(), layers) or throughput.kept(
+            file, physical_cores(), layers, model
+        )
         model.free()
         return f"the starter {rates}; by conversations at a time: {curve}"
 

@@ -9,7 +9,7 @@ from jinja2 import TemplateError
 
 from localsim.backends.llama.chat import ChatTemplate, ChatTokenizer
 from localsim.backends.llama.lib import LlamaModel, library
-from localsim.conversation.exchange import THINK, Message
+from localsim.conversation.requests import THINK, Message
 from localsim.errors import BackendUnavailable
 
 _SYSTEM, _HEARD, _SAID = "You are Ana, talking with Ben.", "Ben: Good morning!", "Ana: Hello, Ben."

@@ -10,7 +10,7 @@ from pathlib import Path
 from localsim.backends.base import Backend
 from localsim.backends.open import Needs, absolute, open_backends
 from localsim.conversation.episode import Sampling, derive_seed
-from localsim.conversation.exchange import Form, Message, Request
+from localsim.conversation.requests import Form, Message, Request
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput, ScenarioInvalid
 from localsim.evaluators.asking import ask

@@ -8,9 +8,9 @@ from typing import Any
 
 from localsim import paths
 from localsim.backends.open import Needs, is_file, layers_of, memory_plans, models_of, physical_cores
-from localsim.machine import lanes
+from localsim.machine import throughput
 from localsim.machine.forecast import Forecast, forecast_on
-from localsim.machine.lanes import Curve
+from localsim.machine.throughput import Curve
 from localsim.models.mixtures import parts_of
 from localsim.runs.plan import Plan
 from localsim.store.database import Store
@@ -104,10 +104,10 @@ def _that_pay(needs: Needs, episodes: int, say: Callable[[str], None]) -> int:
     if chosen := paths.lanes_override():
         return chosen
     files = [needs.file_of(part) for name in models_of(needs.specs) for part in filter(is_file, parts_of(name))]
-    if not files or episodes <= lanes.USUAL or needs.repro == "exact" or not _fits(needs):
-        return lanes.USUAL
+    if not files or episodes <= throughput.USUAL or needs.repro == "exact" or not _fits(needs):
+        return throughput.USUAL
     threads = needs.threads or physical_cores()
-    found = [lanes.curve_of(file, threads, layers_of(file, needs.gpu), say) for file in files]
+    found = [throughput.curve_of(file, threads, layers_of(file, needs.gpu), say) for file in files]
     return min(curve.best for curve in found)
 
 
@@ -116,7 +116,7 @@ def curves(needs: Needs) -> dict[str, Curve]:
     parts = {part for name in models_of(needs.specs) for part in filter(is_file, parts_of(name))}
     files = {part: needs.file_of(part) for part in sorted(parts)}
     threads = needs.threads or physical_cores()
-    found = {part: lanes.remembered(file, threads, layers_of(file, needs.gpu)) for part, file in files.items()}
+    found = {part: throughput.remembered(file, threads, layers_of(file, needs.gpu)) for part, file in files.items()}
     return {part: curve for part, curve in found.items() if curve is not None}
 
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from localsim.conversation.episode import Episode, EpisodeSpec
-from localsim.conversation.exchange import Generation, Message, Request
+from localsim.conversation.requests import Generation, Message, Request
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Turn
 from localsim.errors import GenerationFailed

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from localsim.backends.base import Backend, Done, Writing
 from localsim.conversation.episode import Episode, EpisodeSpec, StopReason, Subject
-from localsim.conversation.exchange import Generation, Request
 from localsim.conversation.modes import MODES, Ask, Play, Reject, Say
+from localsim.conversation.requests import Generation, Request
 from localsim.conversation.scenario import WRITER, AnswerKey
 from localsim.conversation.transcript import Transcript, Turn
 from localsim.errors import GenerationFailed, MalformedReply

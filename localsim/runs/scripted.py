@@ -14,7 +14,7 @@ from localsim.backends.scripted import open_scripted
 from localsim.conversation.checks import Check
 from localsim.conversation.controls import KEPT
 from localsim.conversation.episode import Episode, Mode, Subject
-from localsim.conversation.exchange import Generation, Request
+from localsim.conversation.requests import Generation, Request
 from localsim.conversation.scenario import AnswerKey, LoadedScenario, Scenario
 from localsim.errors import GenerationFailed, ModelMissing
 from localsim.evaluators.evaluate import driven

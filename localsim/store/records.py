@@ -15,7 +15,7 @@ from enum import Enum
 from typing import Annotated, Any, ClassVar
 
 from localsim.conversation.episode import EpisodeSpec, Score
-from localsim.conversation.exchange import Generation
+from localsim.conversation.requests import Generation
 from localsim.conversation.scenario import canonical_hash
 
 

@@ -30,7 +30,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Played:
+class StudiedModel:
     """The runs of one studied model."""
 
     model: str
@@ -132,7 +132,7 @@ class Results:
     twin: Twin | None
 
 
-def results_of(store: Store, study: Study, played: Played) -> Results:
+def results_of(store: Store, study: Study, played: StudiedModel) -> Results:
     """Return the results of one model."""
     conditions, constructed = played.conditions(store), played.constructed(store)
     every, judged = [*conditions, *constructed], natural.pairs(conditions)

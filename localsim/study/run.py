@@ -24,7 +24,7 @@ from localsim.study.answer import answer
 from localsim.study.design import Study, compare_plan, teach_plan
 from localsim.study.lessons import Lora, Teacher
 from localsim.study.page import as_markdown
-from localsim.study.results import Played, results_of
+from localsim.study.results import StudiedModel, results_of
 from localsim.study.stages import Notify, Session, Watch, silent, unwatched
 
 
@@ -87,7 +87,7 @@ def _check(session: Session, teacher: Teacher) -> None:
     embedding_folder()
 
 
-def _played(session: Session, model: str, teacher: Teacher) -> Played:
+def _played(session: Session, model: str, teacher: Teacher) -> StudiedModel:
     """Play all stages of one model."""
     study, lead = session.study, f"{model}: " if len(session.study.models) > 1 else ""
     runs = {"compare": session.stage(f"{lead}compare", compare_plan(study.size, model, study.seed))}
@@ -99,7 +99,7 @@ def _played(session: Session, model: str, teacher: Teacher) -> Played:
     for arm, name in taught.models.items():
         runs[arm] = session.stage(f"{lead}{arm}", compare_plan(study.size, name, study.seed, ("agents",)))
     name = Path(model).stem if model.endswith(".gguf") else model
-    played = Played(name, _identity(model), runs, taught, twin, judge)
+    played = StudiedModel(name, _identity(model), runs, taught, twin, judge)
     if judge:
         session.say(f"== {lead}naturalness, judged by {judge}")
         natural.judged(session, natural.pairs(played.conditions(session.store)), judge)
@@ -119,7 +119,7 @@ def _versions() -> str:
     return f"{numbers['localsim']}, {others}, leakage detector {DETECTOR}"
 
 
-def _write_reports(session: Session, played: Sequence[Played]) -> list[str]:
+def _write_reports(session: Session, played: Sequence[StudiedModel]) -> list[str]:
     """Write a report of each model with its arms, and the paper's figures beside ours; return its tables as lines."""
     folder, store = session.study.folder, session.store
     beside: list[str] = []

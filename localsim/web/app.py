@@ -27,7 +27,7 @@ from localsim.web.classroom.hall import Hall
 from localsim.web.classroom.results import Earlier
 from localsim.web.experiment import pages as experiment_pages
 from localsim.web.experiment.lab import Lab
-from localsim.web.guard import Limits, Rules, Visitors, posted
+from localsim.web.guard import Access, Limits, Visitors, posted
 from localsim.web.play import pages as play_pages
 from localsim.web.play.stage import Stage
 from localsim.web.render import page
@@ -87,7 +87,7 @@ class Site:
     """The content of a server. One for raters or players has only their pages, without modes and secrets."""
 
     store: Store
-    rules: Rules
+    rules: Access
     model: str = "starter"
     """Plays the roles that no person takes."""
     parts: frozenset[str] = frozenset(PARTS)

@@ -44,7 +44,7 @@ _HEADERS = {
 
 
 @dataclass(frozen=True)
-class Rules:
+class Access:
     """The limits of a server, and the visitors it admits."""
 
     hosts: frozenset[str]
@@ -108,7 +108,7 @@ class Limits:
     The rate is counted by hand: the package `limits` needs a thread, and more lines to call than these.
     """
 
-    def __init__(self, app: ASGIApp, rules: Rules) -> None:
+    def __init__(self, app: ASGIApp, rules: Access) -> None:
         self._app = app
         self._rules = rules
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
@@ -178,7 +178,7 @@ class _Bucket:
 class _Body:
     """The body of one request, received within the limits."""
 
-    def __init__(self, headers: Headers, receive: Receive, rules: Rules) -> None:
+    def __init__(self, headers: Headers, receive: Receive, rules: Access) -> None:
         self._receive = receive
         self._rules = rules
         self._bytes = 0
@@ -226,7 +226,7 @@ class Visitors:
     it answers a form that is not UTF-8, or a multipart form without a boundary, with status 500.
     """
 
-    def __init__(self, app: ASGIApp, rules: Rules) -> None:
+    def __init__(self, app: ASGIApp, rules: Access) -> None:
         self._app = app
         self._access = rules.access
         self._entrance = rules.entrance

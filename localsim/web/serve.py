@@ -20,7 +20,7 @@ from localsim.errors import BackendUnavailable, InvalidInput
 from localsim.machine import PORT
 from localsim.store.database import Store
 from localsim.web.app import During, Site, create_app
-from localsim.web.guard import Rules, address_of, hosts_of, is_loopback, shown
+from localsim.web.guard import Access, address_of, hosts_of, is_loopback, shown
 
 HOST = "127.0.0.1"
 _TRIED = 20
@@ -28,7 +28,7 @@ _TRIED = 20
 
 
 @dataclass(frozen=True)
-class Place:
+class Address:
     """The address that a server listens on."""
 
     host: str = HOST
@@ -51,7 +51,7 @@ class Content:
     """As in `Site`."""
 
 
-def serve(place: Place, content: Content, path: str, say: Callable[[str], None], *, open_browser: bool) -> None:
+def serve(place: Address, content: Content, path: str, say: Callable[[str], None], *, open_browser: bool) -> None:
     """Serve until Ctrl-C. On a network every visitor needs the token that is printed.
 
     Raises BackendUnavailable where no port is free, InvalidInput where `place.host` is not one address of this machine.
@@ -59,7 +59,7 @@ def serve(place: Place, content: Content, path: str, say: Callable[[str], None],
     listening = listen(place)
     port = int(listening.getsockname()[1])
     access = None if is_loopback(place.host) else secrets.token_urlsafe(12)
-    rules = Rules(hosts_of(shown(place.host)), access)
+    rules = Access(hosts_of(shown(place.host)), access)
     app = create_app(Site(content.store, rules, content.model, content.parts, content.selection, during=content.during))
     address = address_of(f"{shown(place.host)}:{port}", path, access)
     say(f"localsim is at {address}  (Ctrl-C stops it)")
@@ -76,7 +76,7 @@ def run_app(app: Starlette, listening: socket.socket, opened: str = "") -> None:
     uvicorn.Server(config).run(sockets=[listening])
 
 
-def listen(place: Place) -> socket.socket:
+def listen(place: Address) -> socket.socket:
     """Return a socket that listens at a place. Raises BackendUnavailable or InvalidInput."""
     check_host(place.host)
     last: OSError | None = None

@@ -17,7 +17,7 @@ import numpy as np
 
 from localsim.backends.open import Needs, open_backends
 from localsim.conversation.episode import Sampling
-from localsim.conversation.exchange import Message, Request
+from localsim.conversation.requests import Message, Request
 from localsim.evaluators.asking import OneOf, ask
 from localsim.finetune.chats import Chat
 from localsim.finetune.job import Job, Material, finetune, tokenized

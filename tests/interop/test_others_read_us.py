@@ -20,10 +20,10 @@ from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
 from localsim.families import FAMILIES
-from localsim.runs.exchange.sending import send
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
 from localsim.runs.scheduler import Watcher
+from localsim.runs.transfer.sending import send
 from localsim.scenarios.find import find_scenarios
 from localsim.store.database import Store
 

@@ -16,7 +16,7 @@ from jinja2 import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from localsim.backends.llama.lib import LlamaModel, library
-from localsim.conversation.exchange import THINK, THOUGHT, Message, reply_begun
+from localsim.conversation.requests import THINK, THOUGHT, Message, reply_begun
 from localsim.errors import BackendUnavailable, InvalidInput
 
 _MARK = re.compile("\ue000(\\d+)\ue001")

@@ -26,7 +26,7 @@ from localsim.backends.llama.cache import Seated, SessionCache
 from localsim.backends.llama.job import Job, Tools, opening_of, outgrown
 from localsim.backends.llama.lib import LlamaModel, build_description
 from localsim.conversation.episode import Overflow, Repro
-from localsim.conversation.exchange import Request, StopCause
+from localsim.conversation.requests import Request, StopCause
 from localsim.errors import GenerationFailed
 
 PREFILL_SHARE = 256

@@ -21,7 +21,7 @@ from localsim.backends.llama.lib import LlamaModel
 from localsim.backends.llama.sampler import Candidates, Sampler
 from localsim.backends.llama.window import windowed
 from localsim.conversation.episode import Overflow, Sampling
-from localsim.conversation.exchange import THOUGHT, Generation, Request, StopCause, Thought
+from localsim.conversation.requests import THOUGHT, Generation, Request, StopCause, Thought
 from localsim.errors import GenerationFailed
 
 OPENING_MESSAGES = 2

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from localsim.backends.llama.chat import ChatTokenizer
-from localsim.conversation.exchange import Request, reply_begun
+from localsim.conversation.requests import Request, reply_begun
 
 STRIDE = 4
 """Turns that leave the window at a time: between two moves the cache of the rest stays usable."""

@@ -27,7 +27,7 @@ def bundle(run: str, output: Path | None, db: str | None) -> Answer:
     \b
     localsim bundle @last -o talk.zip
     """
-    from localsim.runs.exchange.bundle import bundle as write
+    from localsim.runs.transfer.bundle import bundle as write
 
     store = store_of(db)
     run_id = store.run_id(run)
@@ -56,7 +56,7 @@ def replay(file: Path, db: str | None) -> Answer:
     \b
     localsim replay talk.zip
     """
-    from localsim.runs.exchange.replay import replay as play
+    from localsim.runs.transfer.replay import replay as play
 
     store = store_of(db)
     with ExitStack() as ends:

@@ -17,7 +17,7 @@ from localsim.store.database import Store
 from localsim.store.queries import runs as queries
 
 if TYPE_CHECKING:
-    from localsim.runs.exchange.imported import Imported
+    from localsim.runs.transfer.imported import Imported
 
 
 @click.command()
@@ -103,7 +103,7 @@ def _line(made: Mapping[str, Any]) -> str:
 
 def _files(store: Store, run_id: str, form: str, output: str | None) -> list[Any]:
     """Write a run in one format and return the files."""
-    from localsim.runs.exchange.sending import FORMATS, send
+    from localsim.runs.transfer.sending import FORMATS, send
 
     ending = {"parquet": "", "csv": "", "sotopia": "", "hf": "", "inspect": ".json"}.get(form, ".jsonl")
     target = Path(output or f"export-{run_id}{ending}")
@@ -158,7 +158,7 @@ def talks(files: Sequence[Path], scenarios: Path | None, db: str | None, **optio
     localsim import talks ours.jsonl --label students
     localsim report @last-1 --people @last
     """
-    from localsim.runs.exchange.imported import Options, import_talks, write_scenarios
+    from localsim.runs.transfer.imported import Options, import_talks, write_scenarios
 
     store = store_of(db)
     found = import_talks(store, files, Options(**options), say)

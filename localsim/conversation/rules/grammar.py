@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from os.path import commonprefix
 
-from localsim.conversation.exchange import Form
+from localsim.conversation.requests import Form
 from localsim.conversation.rules.lines import Bound, Way, name_of
 from localsim.conversation.rules.numbers import literal, values_gbnf
 

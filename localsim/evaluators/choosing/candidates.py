@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 
 from localsim.conversation.episode import Sampling, Score, Subject, derive_seed
-from localsim.conversation.exchange import Message, Request
+from localsim.conversation.requests import Message, Request
 from localsim.errors import InvalidInput
 from localsim.evaluators.asking import Case, Verdict, judgement_records
 from localsim.evaluators.base import Asked, Evaluation, Evaluator, Scored, Steps

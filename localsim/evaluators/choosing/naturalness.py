@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations
 
 from localsim.conversation.episode import Sampling, Score, Subject, derive_seed
-from localsim.conversation.exchange import Message, Request
+from localsim.conversation.requests import Message, Request
 from localsim.evaluators.asking import Case, Verdict, judgement_records
 from localsim.evaluators.base import Asked, Evaluation, Evaluator, Scored, Steps
 from localsim.store.conditions import Condition, condition_of, in_order

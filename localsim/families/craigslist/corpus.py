@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from localsim.conversation.episode import Score
-from localsim.conversation.people import Corpus, HumanTalk, Part, checked, id_of, loaded, money, shortened
+from localsim.conversation.human_talks import Corpus, HumanTalk, Part, checked, id_of, loaded, money, shortened
 from localsim.errors import InvalidInput
 from localsim.families import cocoa
 

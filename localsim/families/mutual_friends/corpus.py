@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from localsim.conversation.episode import Score
-from localsim.conversation.people import NAMES, Corpus, HumanTalk, LeftOut, id_of, loaded
+from localsim.conversation.human_talks import NAMES, Corpus, HumanTalk, LeftOut, id_of, loaded
 from localsim.errors import InvalidInput
 from localsim.families import cocoa
 

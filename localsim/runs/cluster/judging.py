@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 from localsim.backends.open import Needs, absolute
 from localsim.conversation.episode import Subject
-from localsim.conversation.exchange import Request
+from localsim.conversation.requests import Request
 from localsim.errors import GenerationFailed
 from localsim.evaluators.asking import QUESTIONS, THINK_TOKENS
 from localsim.evaluators.base import Asked, Evaluation, Evaluator, Steps
 from localsim.evaluators.evaluate import Drive, OpenPanel
+from localsim.runs.cluster.assignments import MOST_LOSSES
 from localsim.runs.cluster.crew import Crew, Member, Notify, Staff, gathered
-from localsim.runs.cluster.ledger import MOST_LOSSES
 from localsim.runs.cluster.messages import Orders
 
 Batch = tuple[Subject, ...]

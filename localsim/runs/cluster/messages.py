@@ -8,7 +8,7 @@ from typing import Any
 
 from localsim.backends.open import Needs
 from localsim.conversation.episode import EpisodeSpec, Status, StopReason
-from localsim.conversation.exchange import Generation, Request
+from localsim.conversation.requests import Generation, Request
 from localsim.conversation.transcript import Turn
 from localsim.errors import GenerationFailed
 from localsim.store.queries.runs import Recorded

@@ -1,4 +1,4 @@
-"""A run on a cluster: each ready worker gets episodes, and what it sends goes through the ledger to the recorder."""
+"""A run on a cluster: ready workers get episodes; what they send goes through the assignments to the recorder."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 from localsim.backends.open import models_of, physical_cores
 from localsim.conversation.episode import EpisodeSpec
+from localsim.runs.cluster.assignments import Assignments
 from localsim.runs.cluster.crew import Crew, Member, Notify, Staff, gathered
-from localsim.runs.cluster.ledger import Ledger
 from localsim.runs.cluster.messages import News, Orders
 from localsim.runs.plan import Plan
 from localsim.runs.preview import needs_of
@@ -62,16 +62,16 @@ class Players(Staff):
 
     def simulate(self, work: Work) -> Summary:
         """Let the crew play until everything has ended, or every worker has stopped."""
-        self._run_id, self._ledger = work.run_id, Ledger(work)
+        self._run_id, self._assignments = work.run_id, Assignments(work)
         work.watcher.begins(work.specs)
         self._crew.begin(self)
-        while not self._ledger.done:
+        while not self._assignments.done:
             self._stopping = self._stopping or work.should_stop()
             if self._stopping and not self._running:
                 break
             self._crew.turn()
-        self._ledger.summary.stopped = not self._ledger.done
-        return self._ledger.summary
+        self._assignments.summary.stopped = not self._assignments.done
+        return self._assignments.summary
 
     def ready(self, member: Member) -> None:
         if not self._stopping:
@@ -80,19 +80,21 @@ class Players(Staff):
 
     def lost(self, member: Member) -> int:
         self._running.pop(member.name, None)
-        return self._ledger.lose(member.name)
+        return self._assignments.lose(member.name)
 
     def _begun(self, member: Member, _none: None) -> None:
         self._exchange(member, 0)
 
     def _exchange(self, member: Member, ended: int) -> None:
-        tasks = [] if self._stopping else self._ledger.take(member.name, member.parallel, ended, len(self._running))
+        tasks = (
+            [] if self._stopping else self._assignments.take(member.name, member.parallel, ended, len(self._running))
+        )
         self._crew.call(member, member.actor.exchange.remote(tasks, self._stopping), self._heard)
 
     def _heard(self, member: Member, news: News) -> None:
-        ended = self._ledger.hear(member.name, news.events)
+        ended = self._assignments.hear(member.name, news.events)
         self._running[member.name] = news.running
-        self._ledger.tell(sum(self._running.values()))
+        self._assignments.tell(sum(self._running.values()))
         if ended:
             self._crew.advance(member.place)
         if news.error:

@@ -21,7 +21,7 @@ from typing import Any
 from localsim.backends.base import Backend
 from localsim.backends.open import open_backends, physical_cores
 from localsim.conversation.episode import Episode, EpisodeSpec
-from localsim.conversation.exchange import Generation, Request
+from localsim.conversation.requests import Generation, Request
 from localsim.conversation.transcript import Turn
 from localsim.errors import GenerationFailed, LocalsimError
 from localsim.evaluators.asking import ask

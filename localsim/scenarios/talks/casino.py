@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from localsim.conversation.episode import Score
-from localsim.conversation.people import HumanTalk, LeftOut, Part, checked, id_of, loaded, plain_text, turns_of
+from localsim.conversation.human_talks import HumanTalk, LeftOut, Part, checked, id_of, loaded, plain_text, turns_of
 
 _HINT = "CaSiNo's format is a list of dialogues with dialogue_id, chat_logs and participant_info"
 _LEVELS = ("High", "Medium", "Low")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from localsim.conversation.episode import Score
-from localsim.conversation.people import NAMES, HumanTalk, LeftOut, id_of, loaded, turns_of
+from localsim.conversation.human_talks import NAMES, HumanTalk, LeftOut, id_of, loaded, turns_of
 from localsim.errors import InvalidInput
 
 _ITEMS = ("book", "hat", "ball")

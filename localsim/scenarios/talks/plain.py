@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from localsim.conversation.people import (
+from localsim.conversation.human_talks import (
     NAMES,
     HumanTalk,
     LeftOut,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from localsim.conversation.people import Corpus, HumanTalk, LeftOut
+from localsim.conversation.human_talks import Corpus, HumanTalk, LeftOut
 from localsim.errors import InvalidInput
 from localsim.families import FAMILIES
 from localsim.paths import json_value, read_json_lines

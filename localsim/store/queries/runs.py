@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from localsim.conversation.exchange import Generation
 from localsim.conversation.grants import condition_name
+from localsim.conversation.requests import Generation
 from localsim.store.database import Store
 from localsim.store.episodes import TURN
 from localsim.store.queries import PEOPLE, SEARCHED, condition_sql

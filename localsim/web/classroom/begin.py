@@ -21,7 +21,7 @@ from localsim.web.classroom.opening import ClassOpening, new_tokens
 from localsim.web.classroom.phone_pages import ENTRANCE, seat_name
 from localsim.web.floor.ledger import Ledger
 from localsim.web.floor.serving import settled
-from localsim.web.guard import Rules, address_of, hosts_of, is_loopback, shown
+from localsim.web.guard import Access, address_of, hosts_of, is_loopback, shown
 from localsim.web.serve import run_app
 
 Say = Callable[[str], None]
@@ -77,7 +77,7 @@ def serve_class(store: Store, wish: Wish, say: Say, *, open_browser: bool, durin
         ledger.close()
         raise
     # A rehearsal on loopback asks for the code, too, so that a teacher sees what the room will see.
-    rules = Rules(
+    rules = Access(
         hosts_of(shown(wish.host)), opening.access, seat_of=lambda request: seat_name(hall, request), entrance=ENTRANCE
     )
     app = create_app(Site(store, rules, wish.computer, frozenset({"class"}), hall=hall, before=before))

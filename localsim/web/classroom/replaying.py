@@ -18,7 +18,7 @@ from typing import Any
 from localsim.backends.base import Backend, Done
 from localsim.backends.person import NAME
 from localsim.backends.scripted import PREFIX as FALLBACK
-from localsim.conversation.exchange import TYPED, Generation, Request
+from localsim.conversation.requests import TYPED, Generation, Request
 from localsim.conversation.rules.lines import SEPARATOR, Bound, Way, name_of
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action, Turn, line_of, typed_move

@@ -19,7 +19,7 @@ from localsim.web.experiment.opening import ExperimentOpening
 from localsim.web.experiment.pages import HOME, person_name
 from localsim.web.floor.ledger import Ledger
 from localsim.web.floor.serving import settled
-from localsim.web.guard import Rules, address_of, hosts_of, is_loopback, shown
+from localsim.web.guard import Access, address_of, hosts_of, is_loopback, shown
 from localsim.web.serve import run_app
 
 Say = Callable[[str], None]
@@ -60,7 +60,7 @@ def serve_experiment(store: Store, wish: Wish, say: Say, *, open_browser: bool, 
         ledger.close()
         raise
     access = None if is_loopback(wish.host) else opening.access
-    rules = Rules(hosts_of(shown(wish.host)), access, seat_of=lambda request: person_name(lab, request))
+    rules = Access(hosts_of(shown(wish.host)), access, seat_of=lambda request: person_name(lab, request))
     app = create_app(Site(store, rules, opening.model, frozenset({"experiment"}), lab=lab))
     link = address_of(f"{shown(wish.host)}:{opening.port}", HOME, access)
     _tell(say, lab, link, continued=continued)

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from localsim.machine import PORT
 from localsim.web.floor.ledger import Doors, Ledger
-from localsim.web.serve import Place, listen
+from localsim.web.serve import Address, listen
 
 AnyOpening = TypeVar("AnyOpening", bound=Doors)
 
@@ -17,7 +17,7 @@ def settled(
     ledger: Ledger, opening: AnyOpening, host: str, port: int | None, *, continued: bool
 ) -> tuple[AnyOpening, socket.socket, bool]:
     """Listen, and note in the ledger how it begins, or that it goes on at another address (the last value is true)."""
-    listening = listen(Place(host, port or opening.port or PORT, fixed=port is not None or continued))
+    listening = listen(Address(host, port or opening.port or PORT, fixed=port is not None or continued))
     moved = continued and host != opening.host
     opening = replace(opening, port=int(listening.getsockname()[1]), host=host)
     if not continued:

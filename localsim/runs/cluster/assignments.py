@@ -1,4 +1,4 @@
-"""The ledger of a run on many workers: which episode waits, who plays which, and what each has written so far.
+"""The assignments of a run on many workers: which episode waits, who plays which, and what each has written so far.
 
 It receives the events of all workers and passes them to the recorder. If a worker is lost, its episodes go to the front
 of the queue with the generations that have arrived, which the next worker replays instead of asking for them again.
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from localsim.conversation.episode import Episode, EpisodeSpec
-from localsim.conversation.exchange import Generation
+from localsim.conversation.requests import Generation
 from localsim.conversation.transcript import Transcript
 from localsim.runs.cluster.messages import Ended, Event, Generated, Rejected, Said, Started, Task
 from localsim.runs.scheduler import Summary, Work, scores_of
@@ -37,7 +37,7 @@ class _Held:
     losses: int = 0
 
 
-class Ledger:
+class Assignments:
     """Episodes by worker. `worker` is any hashable name; the events of a worker that was lost are not heard."""
 
     def __init__(self, work: Work) -> None:

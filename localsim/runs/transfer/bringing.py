@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from localsim.evaluators.evaluate import Notify
-from localsim.runs.exchange.imported import Imported, Options, store_talks, write_files
-from localsim.scenarios.exchange import privacylens, sotopia_talks
-from localsim.scenarios.exchange.reading import Unmapped
+from localsim.runs.transfer.imported import Imported, Options, store_talks, write_files
+from localsim.scenarios.formats import privacylens, sotopia_talks
+from localsim.scenarios.formats.reading import Unmapped
 from localsim.store.database import Store
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from localsim.conversation.scenario import WRITER, Agent, LoadedScenario, canonical_hash
 from localsim.conversation.transcript import ACTION_TYPES, Transcript, Turn
-from localsim.scenarios.exchange.markup import hidden, literal, marked
-from localsim.scenarios.exchange.sotopia_form import CODES, DIMENSIONS
-from localsim.scenarios.exchange.sotopia_talks import LEFT, OWN, SILENT, WORLD
+from localsim.scenarios.formats.markup import hidden, literal, marked
+from localsim.scenarios.formats.sotopia_form import CODES, DIMENSIONS
+from localsim.scenarios.formats.sotopia_talks import LEFT, OWN, SILENT, WORLD
 
 Row = Mapping[str, Any]
 UNRATED = 0.0

@@ -14,12 +14,12 @@ from itertools import combinations, islice
 from pathlib import Path
 from typing import Any
 
-from localsim.conversation.people import NAMES, checked, id_of, loaded, names_are_usable
+from localsim.conversation.human_talks import NAMES, checked, id_of, loaded, names_are_usable
 from localsim.conversation.scenario import LoadedScenario, RelationshipLevel
 from localsim.errors import InvalidInput
-from localsim.scenarios.exchange.markup import HINTS, JUDGE, Piece, pieces, plain, unlabelled
-from localsim.scenarios.exchange.reading import Missing, objects
-from localsim.scenarios.exchange.sotopia_form import (
+from localsim.scenarios.formats.markup import HINTS, JUDGE, Piece, pieces, plain, unlabelled
+from localsim.scenarios.formats.reading import Missing, objects
+from localsim.scenarios.formats.sotopia_form import (
     FORMS,
     Combination,
     Environment,

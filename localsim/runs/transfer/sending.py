@@ -8,9 +8,9 @@ from typing import Any
 
 from localsim import paths
 from localsim.errors import InvalidInput, writing
-from localsim.runs.exchange import datasets_card
-from localsim.runs.exchange.inspect_log import Sent, log_of
-from localsim.scenarios.exchange import sotopia_out
+from localsim.runs.transfer import datasets_card
+from localsim.runs.transfer.inspect_log import Sent, log_of
+from localsim.scenarios.formats import sotopia_out
 from localsim.store.database import Store
 from localsim.store.episodes import load_episode, stored_scenarios
 from localsim.store.outside.export import export_run

@@ -1,6 +1,6 @@
 """Conversations from elsewhere, as a file holds them, before they are stored as episodes.
 
-Pure values. `families/*/corpus.py` and `scenarios/talks/` make them from files; `runs/exchange/imported.py` stores
+Pure values. `families/*/corpus.py` and `scenarios/talks/` make them from files; `runs/transfer/imported.py` stores
 them.
 """
 

@@ -16,10 +16,10 @@ from localsim.errors import InvalidInput, LocalsimError, ModelMissing
 from localsim.families import FAMILIES
 from localsim.models.checksums import checksum
 from localsim.models.registry import entries, installed_path, resolve
-from localsim.runs.exchange.bundle import REPLIES, Archive, episodes_of, open_archive
 from localsim.runs.plan import Plan, plan_of
 from localsim.runs.runner import Result, start
 from localsim.runs.scheduler import Watcher
+from localsim.runs.transfer.bundle import REPLIES, Archive, episodes_of, open_archive
 from localsim.runs.versions import versions
 from localsim.store.database import Store
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from localsim.conversation.episode import CONDITIONS, Subject
-from localsim.conversation.people import HumanTalk
+from localsim.conversation.human_talks import HumanTalk
 from localsim.conversation.scenario import LoadedScenario, canonical_hash
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.errors import InvalidInput, ModelMissing, writing

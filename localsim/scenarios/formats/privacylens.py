@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from localsim.conversation.people import Part, checked, id_of, loaded, names_are_usable
+from localsim.conversation.human_talks import Part, checked, id_of, loaded, names_are_usable
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput
-from localsim.scenarios.exchange.reading import Missing, Unmapped, objects
-from localsim.scenarios.exchange.sotopia import cut
+from localsim.scenarios.formats.reading import Missing, Unmapped, objects
+from localsim.scenarios.formats.sotopia import cut
 
 HINT = "PrivacyLens's files are lists of objects with name, seed, vignette and trajectory"
 RECIPIENT = "Recipient"

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from localsim.conversation.episode import CONDITIONS, Score, StopReason, StoredMode
-from localsim.conversation.people import HumanTalk, LeftOut
+from localsim.conversation.human_talks import HumanTalk, LeftOut
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action
 from localsim.errors import InvalidInput
-from localsim.scenarios.exchange.markup import Kind, literal, marked
-from localsim.scenarios.exchange.reading import Missing, Unmapped
-from localsim.scenarios.exchange.sotopia import (
+from localsim.scenarios.formats.markup import Kind, literal, marked
+from localsim.scenarios.formats.reading import Missing, Unmapped
+from localsim.scenarios.formats.sotopia import (
     Files,
     Side,
     Task,
@@ -31,7 +31,7 @@ from localsim.scenarios.exchange.sotopia import (
     task_of,
     tasks_of,
 )
-from localsim.scenarios.exchange.sotopia_form import DIMENSIONS, Log
+from localsim.scenarios.formats.sotopia_form import DIMENSIONS, Log
 
 SILENT = "did nothing"
 LEFT = "left the conversation"

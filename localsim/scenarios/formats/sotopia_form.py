@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic import AliasChoices, Field
 
-from localsim.conversation.people import Part
+from localsim.conversation.human_talks import Part
 from localsim.conversation.scenario import RelationshipLevel
 from localsim.errors import InvalidInput
 

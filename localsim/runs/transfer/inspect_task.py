@@ -22,8 +22,8 @@ from inspect_ai.solver import solver
 
 from localsim.backends.endpoint import after_start, server_messages
 from localsim.conversation.episode import EpisodeSpec, Mode, Score, Subject
-from localsim.conversation.exchange import Generation, Message, Request, StopCause
 from localsim.conversation.modes import MODES, Ask, Reject, Say, roles
+from localsim.conversation.requests import Generation, Message, Request, StopCause
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.conversation.wording.layouts import DEFAULT, LAYOUTS
