@@ -20,7 +20,7 @@ from localsim.scenarios.parse import parse_scenario
 from localsim.store.database import Store
 from localsim.store.queries import runs as run_queries
 from localsim.web.app import Site, create_app
-from localsim.web.guard import Rules
+from localsim.web.guard import Access
 from localsim.web.start import pages, talks, work
 from tests.conftest import TALK, Quiet, generated
 from tests.test_cli import ask
@@ -269,7 +269,7 @@ def test_on_a_network_nobody_starts_runs(store: Store) -> None:
 
 def test_a_missing_model_has_one_message_with_the_next_command(store: Store, tmp_path: Path) -> None:
     missing = str(tmp_path / "gone.gguf")
-    site = Site(store, Rules(HOSTS, rate=10_000.0, burst=10_000.0), missing)
+    site = Site(store, Access(HOSTS, rate=10_000.0, burst=10_000.0), missing)
     with TestClient(create_app(site), base_url=BASE) as client:
         begun(client, players=missing)
         text = until(client, "failed")

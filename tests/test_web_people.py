@@ -27,7 +27,7 @@ from localsim.errors import InvalidInput
 from localsim.scenarios.find import find_scenarios
 from localsim.store.database import Store
 from localsim.web.app import Site, create_app
-from localsim.web.guard import Rules
+from localsim.web.guard import Access
 from localsim.web.play.stage import Stage
 from tests.conftest import generated
 from tests.web_server import BASE, HOSTS, client_of, field, serving, simulated
@@ -77,7 +77,7 @@ def test_undo_takes_the_last_answer_back_and_shows_it_again(tmp_path: Path) -> N
 
 def test_raters_see_no_modes_models_or_runs(tmp_path: Path) -> None:
     store, run_id = simulated(tmp_path / "b.duckdb")
-    site = Site(store, Rules(HOSTS), "scripted", frozenset({"annotate"}))
+    site = Site(store, Access(HOSTS), "scripted", frozenset({"annotate"}))
     with TestClient(create_app(site), base_url=BASE) as client:
         for task in ("pairs", "dimensions", "disclosures"):
             text = client.get(f"/annotate/{run_id}/{task}?rater=blind").text

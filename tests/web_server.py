@@ -22,7 +22,7 @@ from localsim.store.database import Store
 from localsim.store.queries.runs import run_row
 from localsim.store.records import EpisodeEnded, EpisodeRecord, LeakRecord, Record, RunRecord, ScoreRecord
 from localsim.web.app import PARTS, Site, create_app
-from localsim.web.guard import Rules, hosts_of
+from localsim.web.guard import Access, hosts_of
 from tests.conftest import Quiet, generated
 
 HOSTS = hosts_of("127.0.0.1")
@@ -83,7 +83,7 @@ def score(episode: str) -> ScoreRecord:
 
 def client_of(store: Store, **changes: object) -> TestClient:
     """A browser without scripts; `changes` of the rules."""
-    rules = Rules(HOSTS, **{"rate": 10_000.0, "burst": 10_000.0, **changes})  # type: ignore[arg-type]
+    rules = Access(HOSTS, **{"rate": 10_000.0, "burst": 10_000.0, **changes})  # type: ignore[arg-type]
     return TestClient(create_app(Site(store, rules, "scripted")), base_url=BASE, raise_server_exceptions=False)
 
 
@@ -100,7 +100,7 @@ def serving(store: Store, *, model: str = "scripted", parts: tuple[str, ...] = P
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     port = listening.getsockname()[1]
-    rules = Rules(hosts_of("127.0.0.1"), **{"rate": 10_000.0, "burst": 10_000.0, **changes})
+    rules = Access(hosts_of("127.0.0.1"), **{"rate": 10_000.0, "burst": 10_000.0, **changes})
     app = create_app(Site(store, rules, model, frozenset(parts)))
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
