@@ -34,7 +34,7 @@ HEAVY = {
     "torch": {"leakage.reader", "finetune.trainer", "finetune.batches"},
     "transformers": {"finetune.trainer"},
     "peft": {"finetune.trainer"},
-    "gguf": {"models.lora", "backends.openvino.weights"},
+    "gguf": {"models.gguf_files", "models.lora", "backends.openvino.weights"},
     "openvino": {"backends.openvino.network"},
     "httpx2": {"backends.endpoint", "models.downloads"},
     "huggingface_hub": {"models.downloads"},

@@ -6,6 +6,7 @@ import ctypes
 from pathlib import Path
 from typing import Any
 
+import gguf
 import numpy as np
 import pytest
 
@@ -13,7 +14,7 @@ from localsim.backends.llama.lib import LlamaModel, library, new_context
 from localsim.backends.open import memory_plans
 from localsim.errors import ModelMissing
 from localsim.machine.convert import derive
-from localsim.models import lora
+from localsim.models import gguf_files, lora
 from localsim.models import registry as models
 from localsim.models.fetch import pull
 from localsim.runs.plan import Plan
@@ -203,3 +204,27 @@ def test_the_same_weights_in_another_type_are_the_same_base(
     monkeypatch.setenv("LOCALSIM_MODELS", str(tmp_path / "models"))
     pull("smollm2-135m-q8_0", lambda _line: None, lambda _licence: False, derive)
     assert models.resolve(f"smollm2-135m-q8_0+{trained[1]}").adapter == trained[1]
+
+
+def test_a_header_is_read_without_its_vocabulary(tmp_path: Path, base: models.ModelFile) -> None:
+    """A file with arrays of every kind has the tensors and values that gguf reads; one that ends in its header none."""
+    writer = gguf.GGUFWriter(str(tmp_path / "m.gguf"), "llama")
+    writer.add_token_list(["Ana", "", "né"])
+    writer.add_array("scores", [1.5, 2.5])
+    writer.add_array("types", [True, False, True])
+    writer.add_uint32("llama.block_count", 7)
+    writer.add_tensor("token_embd.weight", np.ones((3, 4), dtype=np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    for path in (tmp_path / "m.gguf", base.path):
+        ours, theirs = gguf_files.opened(path), gguf.GGUFReader(str(path))
+        single = [key for key, field in theirs.fields.items() if field.types[0] != gguf.GGUFValueType.ARRAY]
+        assert [ours.get_field(key).contents() for key in single] == [
+            theirs.get_field(key).contents() for key in single
+        ]
+        assert all((ours.data == theirs.data).all() for ours, theirs in zip(ours.tensors, theirs.tensors, strict=True))
+    (tmp_path / "cut.gguf").write_bytes((tmp_path / "m.gguf").read_bytes()[:120])
+    with pytest.raises(ValueError):
+        gguf_files.opened(tmp_path / "cut.gguf")

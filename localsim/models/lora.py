@@ -16,6 +16,7 @@ import numpy as np
 
 from localsim.conversation.wording.layouts import FIRST
 from localsim.errors import BackendUnavailable, ModelMissing
+from localsim.models import gguf_files
 from localsim.models.sidecars import origin_of
 
 _BASE_SHA = "localsim.base.sha256"
@@ -59,10 +60,8 @@ class Adapter:
 
 def read_adapter(path: Path) -> Adapter:
     """Read an adapter file. Raises ModelMissing where the file is not an adapter."""
-    import gguf
-
     try:
-        reader = gguf.GGUFReader(str(path))
+        reader = gguf_files.opened(path)
     except (OSError, ValueError) as error:
         raise ModelMissing(f"not a GGUF file: {error}", where=str(path)) from error
     if _text(reader, "general.type") != "adapter" or _text(reader, "adapter.type") != "lora":
@@ -88,10 +87,8 @@ def read_adapter(path: Path) -> Adapter:
 
 def layout_in(path: Path) -> str:
     """Return the layout of the prompts that an adapter was taught on; only its header is read. Raises ModelMissing."""
-    import gguf
-
     try:
-        return _text(gguf.GGUFReader(str(path)), _LAYOUT) or FIRST
+        return _text(gguf_files.opened(path), _LAYOUT) or FIRST
     except (OSError, ValueError) as error:
         raise ModelMissing(f"not a GGUF file: {error}", where=str(path)) from error
 
@@ -170,7 +167,7 @@ class _Places:
     def read(cls, base: Path) -> _Places:
         import gguf
 
-        reader = gguf.GGUFReader(str(base))
+        reader = gguf_files.opened(base)
         architecture = _text(reader, "general.architecture")
         kinds = {name: kind for kind, name in gguf.MODEL_ARCH_NAMES.items()}
         blocks = int(reader.get_field(f"{architecture}.block_count").contents())
@@ -217,9 +214,7 @@ def check_fits(adapter: Adapter, base: Path, known_as: set[str]) -> None:
             where=str(adapter.path),
             hint=f"use it with its own base: --model {adapter.base_name or 'BASE'}+{adapter.path}",
         )
-    import gguf
-
-    reader = gguf.GGUFReader(str(base))
+    reader = gguf_files.opened(base)
     if (theirs := _text(reader, "general.architecture")) != adapter.architecture:
         raise ModelMissing(
             f"this adapter is for the {adapter.architecture} architecture, {base.name} is {theirs}",

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from localsim.errors import BackendUnavailable
-from localsim.models import lora
+from localsim.models import gguf_files, lora
 
 GROUP = 32
 """Weights with one scale."""
@@ -55,10 +55,8 @@ class Weights:
     """A GGUF file. Raises BackendUnavailable where OpenVINO cannot compute what it describes."""
 
     def __init__(self, path: Path, adapter: Path | None = None) -> None:
-        import gguf
-
         self._name = path.name
-        self._reader = gguf.GGUFReader(str(path))
+        self._reader = gguf_files.opened(path)
         self._tensors = {tensor.name: tensor for tensor in self._reader.tensors}
         self._adapter = lora.read_adapter(adapter) if adapter else None
         self.shape = self._shape()
