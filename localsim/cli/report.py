@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localsim.cli import completion
+from localsim.cli.answers import print_text
 from localsim.cli.common import (
     Finite,
     Reassurance,
@@ -60,12 +61,14 @@ def _first_and_others(store: Store, references: Sequence[str]) -> tuple[str, lis
     "Report only if leaks were found with the thresholds of this file, or with built-in; else name the command that "
     "finds them again [whatever thresholds the last search had]."
 )
+@click.option("--all", "everything", is_flag=True, help="Print all tables, warnings and sentences.")
 @strict_option
 @db_option
 @json_option
 def report(
     conditions: tuple[str, ...],
     output: str | None,
+    everything: bool,
     people: tuple[str, ...],
     weights: str | None,
     sensitivity: float | None,
@@ -73,13 +76,14 @@ def report(
     db: str | None,
     as_json: bool,
 ) -> None:
-    """Compare the modes of a run: a table, --json, -o report.html or -o report.md.
+    """Compare the modes of a run: short tables and the conclusions, --all, --json, -o report.html or -o report.md.
 
     Conditions of other runs, such as @last:agents, stand beside the modes of the first run. The report names the
     thresholds with which leaks were found; `localsim score --weights` or `--sensitivity` finds them again with others.
 
     \b
     localsim report @last
+    localsim report @last --all
     localsim report @last -o report.html
     localsim report @last-1 taught=@last:agents -o report.html
     localsim report @last-1 --people @last
@@ -104,20 +108,25 @@ def report(
     if as_json:
         print_json(data.as_json())
     else:
-        _print(data)
+        _print(data, everything, " ".join(["localsim report", *(conditions or ("@last",))]))
     refuse(data.playing.sentences(), strict=strict)
 
 
-def _print(data: Report) -> None:
+def _print(data: Report, everything: bool, command: str) -> None:
+    from localsim.cli import screen
     from localsim.reports import sections
     from localsim.reports.validity import head
 
     run = data.run
     click.secho(f"run {run['run_id']} ({run['status']}, seed {run['seed']}, {run['repro']})", bold=True)
-    for line in (*head.answer(data), *(f"! {text}" for text in head.notes(data).general)):
+    for line in (*(head.answer(data) if everything else ()), *(f"! {text}" for text in head.notes(data).general)):
         click.secho(clean(line), fg="yellow" if line.startswith("!") else None)
+    if not everything:
+        print_text(["", *screen.brief(data, command)])
+        return
     for section in sections.for_terminal(data):
         _print_section(section)
+    print_text(["", *screen.ending(data)])
 
 
 def _print_section(section: Section) -> None:

@@ -11,7 +11,7 @@ from localsim.reports.evidence.playing import SILENT, Playing
 from localsim.reports.measures import as_json
 from localsim.reports.results import Number, Result
 from localsim.reports.validity.correction import Correction
-from localsim.reports.validity.findings import UNKNOWN, Headline
+from localsim.reports.validity.findings import UNKNOWN, Bar, Headline
 from localsim.reports.validity.instruments import Error
 from localsim.reports.validity.judges import Rate, Reliability
 from localsim.reports.validity.remarks import Remark
@@ -39,6 +39,12 @@ class Aloud:
     """The runs beside the report's own."""
     paragraph: str
     conclusions: Sequence[str]
+    bars: Sequence[Bar] = ()
+    """What the conclusions are drawn from; JSON leaves them out."""
+
+    def as_json(self) -> Row:
+        """Return the object `aloud` of `report --json`."""
+        return {"runs": self.runs, "paragraph": self.paragraph, "conclusions": self.conclusions}
 
 
 @dataclass(frozen=True)
@@ -87,6 +93,13 @@ class Report:
     def warnings(self) -> list[str]:
         """The texts of the remarks, each once."""
         return list(dict.fromkeys(each.text for each in self.remarks))
+
+    @property
+    def bars(self) -> list[Bar]:
+        """The findings that a terminal draws: those of the paragraph about several runs, or the run's own."""
+        if self.aloud:
+            return list(self.aloud.bars)
+        return [bar for each in self.headline.families if (bar := each.bar)]
 
     def as_json(self) -> Row:
         """Return the object that `report --json` prints."""

@@ -10,6 +10,8 @@ MODES = {
     "people": "People held this talk, each with only their own side; it was imported, and no model wrote in it.",
 }
 """Who writes a talk, and what they see."""
+MARKS = {"script": "▼", "iterative": "▽", "agents": "●", "mindreaders": "■", "people": "◆"}
+"""One mark for each mode, the same in charts, talks and terminals; models and grants differ in shade."""
 GRANTED = "Each person is played separately and sees their own side, and of the others what was granted"
 """The same for the mode agents with grants, without a full stop: their names may follow."""
 STOPS = {
@@ -51,3 +53,8 @@ SIGNS = {
     **{"own": "●", "shared": "◆", "strange": "▲"},
 }
 """One sign for each kind of mark, the same in talks, tables and legends."""
+
+
+def conversations(count: int) -> str:
+    """Return a number of conversations in words."""
+    return f"{count} conversation{'' if count == 1 else 's'}"

@@ -22,7 +22,7 @@ from localsim.models.registry import constructed, taught
 from localsim.reports.comparison import Unit, compare, completed
 from localsim.reports.compose.alone import report
 from localsim.reports.document import Aloud, Report
-from localsim.reports.validity.findings import LEVEL, Answer, Finding
+from localsim.reports.validity.findings import LEVEL, Answer, Bar, Finding
 from localsim.reports.validity.headline import INFORMATION, SUCCESS, headline
 from localsim.reports.validity.robustness import sign_turns
 from localsim.runs.plan import CONTRASTS
@@ -58,6 +58,11 @@ class Told(NamedTuple):
         """The heading of the family."""
         return title_of(family_of(self.answer.family))
 
+    @property
+    def bar(self) -> Bar:
+        """The finding as a line of a picture."""
+        return Bar(self.title, self.model, self.about.heading, self.found)
+
 
 def with_paragraph(store: Store, data: Report, conditions: Sequence[Condition]) -> Report:
     """Return a report with `aloud`: the paragraph about its own run and others.
@@ -87,7 +92,9 @@ def with_paragraph(store: Store, data: Report, conditions: Sequence[Condition]) 
         return data
     about = [_among(store, each, shared) for each in reports]
     runs = [each.run["run_id"] for each in reports[1:]]
-    return replace(data, aloud=Aloud(runs, paragraph(about, shared, repeated), conclusions(about, shared)))
+    bars = [each.bar for each in _told(about, shared) if each.found.levels and each.found.verdict != "withheld"]
+    said = paragraph(about, shared, repeated), conclusions(about, shared)
+    return replace(data, aloud=Aloud(runs, *said, bars))
 
 
 def _units(store: Store, run_id: str) -> Units:
@@ -197,17 +204,20 @@ def _amounts(told: Told) -> str:
     found, success = told.found, told.answer.success
     if found.verdict == "withheld":
         return f"in {told.title}, it depends on the wording of the prompts"
-    change = f"{_signed(told, found.difference)} in {told.title}"
+    size = _signed(told, found.difference) if abs(found.difference) > _NIL else "no difference"
+    change = f"{size} in {told.title}"
     if success and not _direction(told) and _direction_of_success(told):
         first, second = _texts(success.levels, 100, 0)
         return f"success {first}% as agents and {second}% as mindreaders in {told.title}"
+    if found.too_few:
+        return f"{change} ({_over(found.scenarios)} {'is' if found.scenarios == 1 else 'are'} too few)"
     if found.interval is None:
         return f"{change} ({_over(found.scenarios)})"
     low, high = sorted(found.interval, key=abs)
     if found.verdict == "found":
-        size = partial(_size, decimals=0 if told.about.kind == "share" else 1)
-        factor = 100 if told.about.kind == "share" else 1
-        return f"{change} (95% interval {size(factor * abs(low))} to {size(factor * abs(high))})"
+        factor, decimals = (100, 0) if told.about.kind == "share" else (1, 1)
+        least, most = (_size(factor * abs(end), decimals) for end in (low, high))
+        return f"{change} (95% interval {least} to {most})"
     return f"{change} (95% interval {_signed(told, found.interval[0])} to {_signed(told, found.interval[1])})"
 
 

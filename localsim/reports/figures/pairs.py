@@ -164,7 +164,11 @@ def top_of(found: Sequence[Paired]) -> float:
     """Return the end of the axis on which several pictures can be compared: 1 for shares, else a round number."""
     if found[0].measure.kind != "number":
         return 1.0
-    most = max(each.most for each in found)
+    return end_of_axis(max(each.most for each in found))
+
+
+def end_of_axis(most: float) -> float:
+    """Return the round number at or above the greatest value of an axis."""
     size = 10.0 ** math.floor(math.log10(most)) if most > 0 else 1.0
     return next((step * size for step in (1, 2, 4, 6, 8, 10) if step * size >= most), 10 * size)
 
