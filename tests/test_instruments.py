@@ -156,7 +156,7 @@ def test_labels_of_all_episodes_replace_the_detectors_rate(store: Store, run: st
     found_by_detector(store, run, {"script": 1, "agents": 1})
     before = rates_of(store, run)["script", "disclosed_rate"]
     assert (before.naive.value, before.corrected.value, before.labelled) == (0.5, None, 0), "one of two facts"
-    # Bo speaks in turn 1, Ana in turn 2: an omniscient leak.
+    # Bo speaks in turn 1, Ana in turn 2: an untold fact.
     answers_given(store, run, "ann", marking(2), "disclosures")
     after = rates_of(store, run)
     for mode in MODES:

@@ -44,10 +44,10 @@ KINDS = {
 }
 """Kind of a mark -> what was marked."""
 HIT_IS_NO_LEAK = (
-    "An unearned hit (★) is no leak (▲): the speaker names something of their own, such as a friend on their list or "
-    "their offer. To name it so early takes knowledge of the other side, or luck."
+    "An untold hit (★) is no untold fact (▲): it is something of the speaker's own, such as a friend on their list or "
+    "their offer, named so early that it takes knowledge of the other side, or luck."
 )
-"""Why a talk can have unearned hits and no leaks; said wherever both are counted."""
+"""Why a talk can have untold hits and no untold facts; said wherever both are counted."""
 SIGNS = {
     **{"self": "●", "omniscient": "▲", "hint": "○", "hit": "★", "passed_on": "◇", "repeat": "·"},
     **{"own": "●", "shared": "◆", "strange": "▲"},

@@ -147,7 +147,7 @@ def left_out(data: Report, family: str) -> list[str]:
 
 
 def _constants(data: Report, family: str, rows: Sequence[Result]) -> tuple[list[Measure], list[str]]:
-    """Return `constants` of the head's measures; unearned hits and their number by chance stay or go together."""
+    """Return `constants` of the head's measures; untold hits and their number by chance stay or go together."""
     wanted, kept, counted = _wanted(data, family, rows), _kept(data, family), family_of(family).hits
     scores = (counted.score, counted.chance) if counted else ()
     pair = {each.key for each in family_of(family).measures if each.score in scores and each.summed != "excess"}

@@ -73,14 +73,14 @@ _DETECTOR: tuple[tuple[str, str, str, str, str], ...] = (
         "omniscient_precision",
         "omniscient_found",
         "omniscient precision",
-        "of the omniscient leaks that it reports, the right ones",
+        "of the untold facts that it reports, the right ones",
     ),
     (
         "transcripts",
         "omniscient_recall",
         "omniscient_labelled",
         "omniscient recall",
-        "of the omniscient leaks, those that it finds",
+        "of the untold facts, those that it finds",
     ),
 )
 """Part of the detector's accuracy, key of the share, key of its n, name, meaning."""
