@@ -227,7 +227,7 @@ def _mark(x: float, mode: str, level: stats.Estimate, y: Callable[[float], float
         whisker = f'<path d="{ends}" stroke="{colour}" stroke-width="3" fill="none"/>'
     shape = {
         "circle": f'<circle cx="{x}" cy="{at:.1f}" r="7"/>',
-        "triangle": f'<path d="M{x} {at - 8:.1f}l8 14h-16z"/>',
+        "triangle": f'<path d="M{x} {at + 8:.1f}l8 -14h-16z"/>',
     }.get(_SHAPES.get(mode, ""), f'<rect x="{x - 6.5}" y="{at - 6.5:.1f}" width="13" height="13"/>')
     place, anchor = (x - 14, "end") if side == 0 else (x + 14, "start")
     return (
