@@ -314,7 +314,7 @@ def test_a_number_that_is_not_known_is_said_to_be_so(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(instruments, "Weights", Old)
     rows_ = instruments.instruments(["craigslist"], ["craigslist"], [])
     row = by_error(rows_, instruments.DETECTOR)["silence accuracy"]
-    kept = f"silence accuracy {accuracy['transcripts']['silence_accuracy']:.0%} of not recorded"
+    kept = f"{accuracy['transcripts']['silence_accuracy']:.0%} of not recorded (silence accuracy)"
     assert (row["n"], row["low"]) == (0, None) and kept in instruments.sentences(rows_)[0]
 
 
@@ -335,7 +335,7 @@ def test_every_form_of_the_report_shows_the_errors(store: Store, run: str) -> No
     assert data.card
     stated = data.card["metrics"]
     assert silence in page and "language models" in page and "50% [" not in stated["corrected_rates"]
-    assert "silence accuracy" in page and "omniscient precision" in page and "omniscient recall" in page
+    assert "silence accuracy" in page and "precision of untold facts" in page and "recall of untold facts" in page
     assert silence in text and "Errors of the instruments" in text
     assert silence in stated["errors_of_instruments"] and stated["raters"] == "1 person"
     assert "{" not in card.markdown(data.card).partition("## Metrics")[2].partition("##")[0], "sentences, not JSON"

@@ -61,6 +61,12 @@ def _first_and_others(store: Store, references: Sequence[str]) -> tuple[str, lis
     "Report only if leaks were found with the thresholds of this file, or with built-in; else name the command that "
     "finds them again [whatever thresholds the last search had]."
 )
+@click.option(
+    "--tables",
+    metavar="FOLDER",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write each table to this folder, as LaTeX (booktabs) and as CSV with columns for the ends of intervals.",
+)
 @click.option("--all", "everything", is_flag=True, help="Print all tables, warnings and sentences.")
 @strict_option
 @db_option
@@ -68,6 +74,7 @@ def _first_and_others(store: Store, references: Sequence[str]) -> tuple[str, lis
 def report(
     conditions: tuple[str, ...],
     output: str | None,
+    tables: Path | None,
     everything: bool,
     people: tuple[str, ...],
     weights: str | None,
@@ -85,10 +92,12 @@ def report(
     localsim report @last
     localsim report @last --all
     localsim report @last -o report.html
+    localsim report @last --tables tables
     localsim report @last-1 taught=@last:agents -o report.html
     localsim report @last-1 --people @last
     """
     from localsim.reports.render.files import is_page, write
+    from localsim.reports.render.tables import write as write_tables
     from localsim.reports.report import Ask, of
     from localsim.reports.validity.thresholds import require
 
@@ -105,6 +114,8 @@ def report(
         file = Path(output)
         write(data, file)
         say(f"wrote {file}")
+    if tables:
+        say(f"wrote {len(write_tables(data, tables))} files to {tables}")
     if as_json:
         print_json(data.as_json())
     else:
@@ -155,13 +166,21 @@ def _print_section(section: Section) -> None:
     help="Read the fields that only people can fill in from this YAML file.",
 )
 @click.option("--lint", is_flag=True, help="List the missing fields, and exit with 3 if there are any.")
+@click.option(
+    "--template",
+    is_flag=True,
+    help="Write a file with the fields that only people fill in, for --card [card.yaml].",
+)
 @output_option("Write the card to this file, as Markdown.")
 @db_option
 @json_option
-def card(run: str, human: Path | None, lint: bool, output: str | None, db: str | None, as_json: bool) -> None:
+def card(
+    run: str, human: Path | None, lint: bool, template: bool, output: str | None, db: str | None, as_json: bool
+) -> None:
     """Write the simulation card of a run: its scenarios, the information of each agent, and the measures.
 
     \b
+    localsim card --template
     localsim card @last --lint
     localsim card @last --card card.yaml -o card.md
     """
@@ -169,6 +188,9 @@ def card(run: str, human: Path | None, lint: bool, output: str | None, db: str |
     from localsim.reports.card import markdown, missing, read_human
     from localsim.reports.compose.alone import report as make_report
 
+    if template:
+        _write_template(Path(output or "card.yaml"), human)
+        return
     with Reassurance("writing the card", quiet=as_json), store_of(db).held() as store:
         made = make_card(store, make_report(store, store.run_id(run)), read_human(human) if human else None)
     if output:
@@ -183,6 +205,18 @@ def card(run: str, human: Path | None, lint: bool, output: str | None, db: str |
         for gap in gaps:
             click.echo(f"missing {gap}")
         raise InvalidInput(f"{len(gaps)} fields are missing", hint="give them with --card card.yaml")
+
+
+def _write_template(file: Path, human: Path | None) -> None:
+    """Write the fields for people, with what `human` has; a file that is there stays as it is."""
+    from localsim.reports.card import read_human
+    from localsim.reports.card import template as made
+
+    if file.exists():
+        raise InvalidInput("is there already", where=str(file), hint="-o names another file")
+    with writing(file):
+        file.write_text(made(read_human(human) if human else {}), encoding="utf-8")
+    say(f"wrote {file}; fill it in, then: localsim card --card {file} --lint")
 
 
 def _seeds(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[int, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from localsim.conversation.measures import Measure
@@ -104,6 +105,7 @@ class Report:
     def as_json(self) -> Row:
         """Return the object that `report --json` prints."""
         values = {name: _as_json(value) for name, value in vars(self).items() if name not in ("talks", "pairs")}
+        values["run"] = {**values["run"], "scenarios": [_plain(path) for path in values["run"].get("scenarios", ())]}
         values["measures"] = list(map(as_json, self.measures))
         values["comparison"] = [row.as_json(self.measures) for row in self.comparison]
         found: Row = {}
@@ -113,7 +115,25 @@ class Report:
             if name == "thresholds":
                 found["detector"] = self.thresholds[0].accuracy if self.thresholds else None
                 found["warnings"] = self.warnings
-        return found
+        rooted = {part for row in self.comparison for part in row.model.split("|") if Path(part).is_absolute()}
+        return _without(found, sorted(rooted, key=len, reverse=True)) if rooted else found
+
+
+def _plain(path: str) -> str:
+    """Return the name of a file; a report is sent to others, and says nothing of the folders of this machine."""
+    return Path(path).name if Path(path).is_absolute() else path
+
+
+def _without(value: Any, rooted: Sequence[str]) -> Any:
+    """Return a value in which the paths of models are names."""
+    if isinstance(value, Mapping):
+        return {_without(key, rooted): _without(each, rooted) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without(each, rooted) for each in value]
+    if isinstance(value, str):
+        for path in rooted:
+            value = value.replace(path, Path(path).name)
+    return value
 
 
 def _as_json(value: Any) -> Any:
