@@ -115,7 +115,7 @@ GOALS = (
     *_both("explicit end", "explicit_end_rate", least=0.95, equal=True),
     *_both("turns that repeat one of the speaker's own", "own_repeats", most=0.02),
     Goal("mix-ups per conversation, friends", FRIENDS, "mix_ups", most=0.2),
-    Goal("omniscient leaks per conversation, haggling", HAGGLING, "omniscient_leaks", most=0.2),
+    Goal("untold facts per conversation, haggling", HAGGLING, "omniscient_leaks", most=0.2),
     *_both("peeking", "peeking"),
     Goal("wrong guesses per conversation", FRIENDS, "wrong_guesses"),
     *_both("words per turn", "words_per_turn"),

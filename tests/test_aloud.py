@@ -1,4 +1,4 @@
-"""The paragraph to read aloud: players that do not peek as the null, players that peek as the premium."""
+"""The paragraph to read aloud: players that peek gain, and others gain nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from localsim.families import FAMILIES
 from localsim.families.base import SUCCESS
 from localsim.models import registry
 from localsim.reports.compose.alone import report
-from localsim.reports.compose.aloud import PREMIUM, conclusions, paragraph, with_paragraph
+from localsim.reports.compose.aloud import MEANING, conclusions, paragraph, with_paragraph
 from localsim.reports.document import Report
 from localsim.reports.results import Result
 from localsim.reports.validity.findings import Answer, Finding, Headline
@@ -74,7 +74,7 @@ def told(runs: tuple[Store, dict[str, str]], one: str, other: str) -> str:
 
 
 @pytest.mark.parametrize("peeking", [HALF, ALWAYS])
-def test_a_null_is_told_as_a_null_and_a_premium_as_a_premium(
+def test_a_null_is_told_as_a_null_and_a_gain_as_a_gain(
     runs: tuple[Store, dict[str, str]], peeking: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     built(monkeypatch, peeking)
@@ -86,21 +86,20 @@ def test_a_null_is_told_as_a_null_and_a_premium_as_a_premium(
     assert len(re.findall(r"A difference of up to \d+\.\d turns could have been missed\.", honest)) == 2
     assert len(re.findall(r"That is \d+\.\d turns fewer \(95% interval .* fewer; 16 scenarios\)", peeks)) >= 1
     assert peeks.count("That is ") == 2 and "No difference" not in peeks and "That is" not in honest
-    assert f"So no premium was found for {HONEST} in Mutual friends and Bargaining." in text
-    assert (
-        f"So a premium was found for {peeking} in Mutual friends and Bargaining, and that is what it was built for."
-        in text
-    )
+    assert f"So no gain from seeing the other side was found for {HONEST} in Mutual friends and Bargaining." in text
+    gained = f"So {peeking} gained from seeing the other side in Mutual friends and Bargaining"
+    assert f"{gained}, and that is what it was built for." in text
     assert text.index(f"In {TITLES[0]}") < text.index(f"In {TITLES[1]}")
     assert "Each of the four tests counts a scenario once" in text and "Its success was the same, 100%." in text
 
 
-def test_a_premium_that_is_missed_is_said_to_be_missed(
+def test_a_gain_that_is_missed_is_said_to_be_missed(
     runs: tuple[Store, dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     built(monkeypatch, HONEST)
     text = told(runs, HONEST, ALWAYS)
-    assert f"So no premium was found for {HONEST} in Mutual friends and Bargaining, although it was built to " in text
+    told_of = f"So no gain from seeing the other side was found for {HONEST} in Mutual friends and Bargaining"
+    assert f"{told_of}, although it was built to have one." in text
     assert f"{ALWAYS} is a program with fixed rules, not a language model." in text
     assert "what it was built for" not in text
 
@@ -117,7 +116,7 @@ def test_too_few_scenarios_tell_nothing(store: Store) -> None:
     text = with_paragraph(store, report(store, honest), conditions_of(store, peeking)).aloud.paragraph
     assert text.count("Four scenarios are too few to tell any difference: at least six are needed.") == 4
     assert text.endswith("More scenarios are needed: localsim design computes how many.")
-    assert "changed" not in text and "fewer" not in text and text.count("nothing can be said about a premium") == 2
+    assert "changed" not in text and "fewer" not in text and text.count("nothing can be said about a gain") == 2
 
 
 def test_only_shared_scenarios_count(store: Store, runs: tuple[Store, dict[str, str]]) -> None:
@@ -127,7 +126,7 @@ def test_only_shared_scenarios_count(store: Store, runs: tuple[Store, dict[str, 
     data = report(store, by_model[ALWAYS])
     text = with_paragraph(store, data, conditions_of(store, few)).aloud.paragraph
     assert text.startswith("Two models played the same scenarios, one of Mutual friends and one of Bargaining")
-    assert text.count("One scenario is too few to tell any difference") == 4 and "premium was found" not in text
+    assert text.count("One scenario is too few to tell any difference") == 4 and "gained" not in text
     one = data.headline.families[0].findings["information"]
     assert one and one.scenarios == 16 and one.levels[1] - one.levels[0] == pytest.approx(one.difference)
 
@@ -214,7 +213,7 @@ def test_a_loss_is_never_what_was_built_in(difference: float, turns: bool, name:
     assert "m is constructed for this comparison: it was taught to peek." in text
     assert ("and that is what it was built for" in text) is better
     assert ("the opposite of what it was built for" in text) is not better
-    assert ("So a premium was found" in text) is better and "|" not in text
+    assert (" gained from seeing the other side" in text) is better and "|" not in text
 
 
 @given(st.floats(-0.5, 0.5), st.floats(0.01, 0.5))
@@ -223,19 +222,35 @@ def test_a_null_says_what_could_have_been_missed(difference: float, half: float)
     (most,) = re.findall(r"A difference of up to (\d+) percentage points could have been missed\.", text)
     assert int(most) == round(100 * (abs(difference) + half), 0) or abs(int(most) - 100 * (abs(difference) + half)) < 1
     assert ("although the 95% interval leaves out zero" in text) is (abs(difference) > half)
-    assert "So no premium was found for m in Bargaining." in text
+    assert "So no gain from seeing the other side was found for m in Bargaining." in text
     assert text.endswith("To find no difference is not to show that there is none.")
 
 
 def test_a_conclusion_can_be_read_alone() -> None:
-    """Its first letter is a capital, but the name of a model stays as it is."""
-    assert conclusions(*one_model(0.3, "found")) == ["A premium was found for m in Bargaining.", PREMIUM]
-    assert conclusions(*one_model(0.03, "not told"))[0] == "No premium was found for m in Bargaining."
-    assert conclusions(*one_model(-0.3, "found"))[0].startswith("m did worse with the other side in view")
+    """Each has its amount, and begins with a capital or the name of a model."""
+
+    def concluded(*known: Any, **changes: Any) -> list[str]:
+        return conclusions(*one_model(*known, **changes))
+
+    points = "percentage points"
+    assert concluded(0.3, "found") == [
+        f"m gained from seeing the other side: 30 {points} more in Bargaining (95% interval 20 to 40)."
+    ]
+    assert concluded(0.03, "not told") == [
+        f"No gain from seeing the other side was found for m: 3 {points} more in Bargaining (95% interval 7 {points} "
+        f"less to 13 {points} more)."
+    ]
+    assert concluded(-0.3, "found")[0].startswith(f"m did worse with the other side in view: 30 {points} less in ")
+    untold = "Whether m gains from seeing the other side cannot be told"
+    assert concluded(-0.3, "withheld") == [f"{untold}: in Bargaining, it depends on the wording of the prompts."]
+    few = concluded(0.3, "not told", count=1, interval=None)
+    assert few == [f"{untold}: 30 {points} more in Bargaining (1 scenario is too few)."]
+    (by_success,) = conclusions(*with_success(-0.05, "not told", [0.6, 0.9], "found"))
+    assert by_success.endswith("the other side: success 60% as agents and 90% as mindreaders in Bargaining.")
 
 
 def test_each_word_is_explained_and_each_sentence_short() -> None:
-    """A null, a premium that was built in, and its opposite."""
+    """A null, a gain that was built in, and its opposite."""
     with pytest.MonkeyPatch.context() as patch:
         built(patch, "m")
         texts = [
@@ -246,7 +261,7 @@ def test_each_word_is_explained_and_each_sentence_short() -> None:
     for text in texts:
         assert "As agents, each speaker knows only its own side." in text
         assert "As mindreaders, each speaker also sees the other side." in text
-        assert "A premium is a gain from seeing the other side." in text
+        assert MEANING in text
         assert all(len(sentence.split()) <= 26 for sentence in re.split(r"[.:;] ", text)), "short enough to be said"
 
 
@@ -262,14 +277,20 @@ def with_success(
 @pytest.mark.parametrize(
     ("turns", "verdict", "success", "sure", "conclusion"),
     [
-        (-0.05, "not told", 0.9, "found", "a premium was found for m in Bargaining. In Bargaining, only success shows"),
+        (
+            -0.05,
+            "not told",
+            0.9,
+            "found",
+            "m gained from seeing the other side in Bargaining. In Bargaining, only suc",
+        ),
         (-0.05, "not told", 0.3, "found", "m did worse with the other side in view in Bargaining: the opposite of a "),
-        (-0.05, "not told", 0.9, "not told", "no premium was found for m in Bargaining."),
+        (-0.05, "not told", 0.9, "not told", "no gain from seeing the other side was found for m in Bargaining."),
         (3.0, "found", 0.9, "found", "seeing the other side changed m in Bargaining, but that is not known to be"),
         (-3.0, "found", 0.3, "found", "seeing the other side changed m in Bargaining, but that is not known to be"),
         (3.0, "found", 0.9, "not told", "m did worse with the other side in view in Bargaining: the opposite of a "),
-        (-3.0, "found", 0.9, "found", "a premium was found for m in Bargaining. Each test"),
-        (-3.0, "found", 0.9, "withheld", "a premium was found for m in Bargaining. Each test"),
+        (-3.0, "found", 0.9, "found", "m gained from seeing the other side in Bargaining. Each test"),
+        (-3.0, "found", 0.9, "withheld", "m gained from seeing the other side in Bargaining. Each test"),
     ],
 )
 def test_success_counts_for_the_conclusion(
@@ -283,12 +304,14 @@ def test_success_counts_for_the_conclusion(
     assert text.count("So ") == 1
 
 
-def test_a_change_without_direction_and_more_success_are_a_premium() -> None:
+def test_a_change_without_direction_and_more_success_are_a_gain() -> None:
     reports, units = with_success(2.0, "found", [0.6, 0.9], "found")
     (answer,) = reports[0].headline.families
     about = replace(answer, about=replace(answer.about, key="words"))
     reports[0] = replace(reports[0], headline=Headline((), [about]))
-    assert "a premium was found for m in Bargaining. In Bargaining, only success shows it." in paragraph(reports, units)
+    assert "m gained from seeing the other side in Bargaining. In Bargaining, only success shows it." in paragraph(
+        reports, units
+    )
 
 
 def test_a_success_that_a_variant_turns_is_not_found() -> None:
@@ -303,9 +326,9 @@ def test_a_success_that_a_variant_turns_is_not_found() -> None:
 def test_what_is_withheld_is_neither_read_out_nor_counted() -> None:
     reports, units = with_success(-3.0, "withheld", [0.6, 0.9], "found")
     text = paragraph(reports, units)
-    assert not re.search(r"\d+%|\d+\.\d|success|test|More scenarios", text)
+    assert not re.search(r"\d+%|\d+\.\d|success|test|More scenarios", text.replace(MEANING, ""))
     assert "In Bargaining, the direction of the difference depends on the wording of the prompts" in text
-    assert text.endswith("So nothing can be said about a premium of m in Bargaining.")
+    assert text.endswith("So nothing can be said about a gain of m in Bargaining.")
     more, _ = one_model(0.3, "found", name="other")
     assert "The test counts a scenario once." in paragraph([*reports, *more], units)
 
@@ -317,7 +340,7 @@ def test_scenarios_that_all_differ_by_one_amount(p: float, conclusion: str) -> N
     assert f"So {conclusion}" in text and "No difference" not in text and "To find no difference" not in text
     text = paragraph(*with_success(0.0, "not told", [0.6, 0.6], "not told", interval=None, p=1.0))
     assert "No difference was found (20 scenarios). All scenarios differ alike" in text
-    assert "So no premium was found for m" in text
+    assert "So no gain from seeing the other side was found for m" in text
 
 
 def test_no_difference_is_rounded_away() -> None:

@@ -145,7 +145,7 @@ def test_from_the_list_of_runs_to_a_leak_by_keyboard(page: Page, site: tuple[str
     page.keyboard.press("Enter")
     page.wait_for_url("**/episodes/*")
     assert page.locator("mark.omniscient, mark.self").count() >= 1
-    assert "Omniscient leak" in page.locator("details.note.omniscient summary").inner_text()
+    assert "Untold fact" in page.locator("details.note.omniscient summary").inner_text()
     page.keyboard.press("j")
     assert page.evaluate("document.activeElement.id") == "turn-0"
     page.keyboard.press("Enter")

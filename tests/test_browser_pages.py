@@ -98,7 +98,7 @@ def test_a_mark_unfolds_by_keyboard_from_the_list_of_runs(phone: Page, site: SIT
     phone.keyboard.press("j")
     phone.keyboard.press("Enter")
     phone.wait_for_url(f"**/runs/{run_id}")
-    phone.get_by_role("link", name="omniscient leaks", exact=True).focus()
+    phone.get_by_role("link", name="untold facts", exact=True).focus()
     phone.keyboard.press("Enter")
     phone.wait_for_url("**leaks=omniscient")
     assert phone.locator("a.cell").count() == 1

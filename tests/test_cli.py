@@ -77,7 +77,7 @@ def test_every_command_answers_about_a_run(
     assert len(as_json(capsys, "sql", "FROM v_episodes")) == 12
     shown = as_json(capsys, "show", "@last")
     assert shown["turns"] and shown["first_mentions"]
-    prompt = as_json(capsys, "show", "@last", "--prompt", "0")
+    prompt = as_json(capsys, "show", "@last", "--prompt", "1")
     assert prompt[0]["role"] == "system" and prompt[-1]["role"].startswith("reply")
     assert as_json(capsys, "db", "check") == {"problems": []}
     assert as_json(capsys, "db", "info")["episodes"] == 12
@@ -137,15 +137,13 @@ def test_show_tells_the_outcome_and_where_hits_are(capsys: pytest.CaptureFixture
     ask(capsys, "run", FRIENDS, "--mode", "script", "-m", "scripted:omniscient", "--leaks")
     ask(capsys, "run", HAGGLE, "--mode", "script", "-m", "scripted:omniscient")
     _, out, _ = ask(capsys, "show", "@last")
-    assert "Goal reached. They agree on $95." in out and "Looks like a hit, but not judged: turn 0." in out
-    assert (
-        "^ looks like an unearned hit. First offer $95, at the buyer's target or the middle of both; not judged" in out
-    )
+    assert "Goal reached. They agree on $95." in out and "Looks like a hit, but not judged: turn 1." in out
+    assert "^ looks like an untold hit. First offer $95, at the buyer's target or the middle of both; not judged" in out
     code, _, err = ask(capsys, "show", "friends")
     assert code == 3 and "newest episode of mutual_friends_01: localsim show " in err and "@last" in err
     _, out, _ = ask(capsys, "show", err.split("localsim show ")[1].split(";")[0], "--scores")
-    assert "Unearned hits: turn 0." in out and "Omniscient leaks: 0." in out and "is no leak" in out
-    assert re.search(r"turns to friend: 1  \w+ names \w+ in turn 0", out), "a number of turns is not called a turn"
+    assert "Untold hits: turn 1." in out and "Untold facts: 0." in out and "is no untold fact" in out
+    assert re.search(r"turns to friend: 1  \w+ names \w+ in turn 1", out), "readers count from 1"
 
 
 def test_one_episode_is_not_called_episodes(capsys: pytest.CaptureFixture[str]) -> None:

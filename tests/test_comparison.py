@@ -272,7 +272,7 @@ def test_the_card_says_what_was_run(played: tuple[Store, str]) -> None:
     assert details["parties"] == [2] and details["domains"] == ["mutual_friends"]
     assert details["transparency_index"] == {"script": 1.0, "agents": 0.0}
     assert "rule-based" in next(iter(details["agent_types"].values()))
-    assert "success" in markdown(found) and "not stated" in markdown(found)
+    assert "success" in markdown(found) and "## Not stated" in markdown(found)
     json.dumps(found)
 
 
@@ -332,7 +332,7 @@ def test_what_people_must_say_is_named_and_taken(played: tuple[Store, str], tmp_
     file = tmp_path / "card.yaml"
     file.write_text("\n".join(f"{name}: said" for name in HUMAN))
     full = card(played[0], report(*played), read_human(file))
-    assert missing(full) == [] and "not stated" not in markdown(full)
+    assert missing(full) == [] and "Not stated" not in markdown(full)
     file.write_text("purpose: x")
     with pytest.raises(InvalidInput, match="purpose"):
         read_human(file)

@@ -280,7 +280,7 @@ def test_the_curve_counts_turns_and_reaches_1_only_if_all_name_a_friend(tmp_path
 
 
 def test_a_reader_is_told_when_and_what_is_false() -> None:
-    assert FAMILY.remarks({"named": 1, "first_mention_turn": 4}) == ["A friend in common is first named in turn 3."]
+    assert FAMILY.remarks({"named": 1, "first_mention_turn": 4}) == ["A friend in common is first named in turn 4."]
     assert FAMILY.remarks({"named": 0, "first_mention_turn": 20}) == ["No friend in common is named."]
     assert FAMILY.remarks({"false_affirmed": 2}) == ["2 people are falsely affirmed as a friend in common."]
     assert FAMILY.remarks({}) == []

@@ -15,7 +15,8 @@ from localsim.families.base import SUCCESS
 from localsim.reports.compose.alone import report
 from localsim.reports.document import Report
 from localsim.reports.results import Number, Result
-from localsim.reports.validity.headline import PEEKING, contrasts_sentence, found_in, headline
+from localsim.reports.validity.effects import effects
+from localsim.reports.validity.headline import PEEKING, found_in, headline
 from localsim.runs.plan import CONTRASTS, Plan
 from localsim.runs.runner import start
 from localsim.store.database import Store
@@ -50,12 +51,20 @@ def compared(contrast: str, difference: float, p: float | None, **changes: Any) 
 def test_a_difference_is_found_only_by_its_test() -> None:
     found = headline(DATA, [compared("information", 0.3, 0.01), compared("authorship", 0.05, 0.4)])
     assert found.families[0].as_json()["verdicts"] == {"information": "found", "authorship": "not told"}
-    first = found.sentences[0]
-    assert first.startswith("Mutual friends: ") and "+30 points" in first and "12 scenarios" in first
-    assert "+5 points" in first and first.endswith("finds only the change by seeing every side.")
-    neither = headline(DATA, [compared("information", 0.3, 0.2)]).sentences
-    assert neither[0].startswith(
-        "Mutual friends: this run cannot tell whether seeing every side changed success (+30 points"
+    assert list(found.sentences[:2]) == [
+        "Mutual friends: seeing every side raised success by 30 points (95% interval 20 to 40, 12 scenarios).",
+        "Mutual friends: no effect of one author for both sides on success was found: +5 points, 95% interval -5 to "
+        "+15 (12 scenarios).",
+    ]
+    fewer = compared("information", -0.3, 0.01, levels=(0.8, 0.5), first="agents", second="mindreaders")
+    assert headline(DATA, [fewer]).sentences[0] == (
+        "Mutual friends: seeing every side lowered success by 30 points, from 80% in agents to 50% in mindreaders (95% "
+        "interval 20 to 40, 12 scenarios)."
+    )
+    neither = headline(DATA, [fewer | {"p": 0.2}]).sentences
+    assert neither[0] == (
+        "Mutual friends: no effect of seeing every side on success was found: 80% in agents, 50% in mindreaders "
+        "(difference -30 points, 95% interval -40 to -20, 12 scenarios)."
     )
     assert "did not change" not in neither[0] and "localsim design" in neither[-1]
 
@@ -93,25 +102,31 @@ def by_turns(found: str = "", difference: float = -0.25) -> list[Row]:
     return [primary, *tests]
 
 
-def test_the_modes_are_ranked_by_success_before_any_other_outcome() -> None:
+def ranked(data: Report, *by_turns: Any) -> str:
+    """The sentence on the success of the modes: it follows the findings, of which the primary one is first."""
+    first, *_, last = [each for each in headline(data, *by_turns).sentences if each.startswith("Mutual friends: ")]
+    assert first.startswith("Mutual friends: no effect of seeing every side on turns was found: -0.40")
+    return last
+
+
+def test_the_modes_are_ranked_by_success_after_the_primary_outcome() -> None:
     data = levels(script=0.69, agents=0.94, mindreaders=0.81)
-    assert headline(data, by_turns()).sentences[0] == (
+    assert ranked(data, by_turns()) == (
         "Mutual friends: agents reached the goal most often, in 94% of conversations, mindreaders in 81%, script in "
         "69%; chance can explain these differences."
     )
-    sure = headline(data, by_turns("both")).sentences[0]
-    assert sure.endswith(
-        "this run finds that agents and script differ by 25 points, 95% 15 to 35, and can tell no other two modes "
-        "apart."
+    assert ranked(data, by_turns("both")).endswith(
+        "this run finds that agents and script differ by 25 points (95% interval 15 to 35), and can tell no other two "
+        "modes apart."
     )
-    turned = headline(data, by_turns("both"), lambda *_: True).sentences[0]
+    turned = headline(data, by_turns("both"), lambda _, key, __: key == "success_rate").families[0].ranking[0]
     assert "depends on the wording" in turned and "finds" not in turned
 
 
 def test_modes_that_reach_the_goal_alike_have_one_sentence() -> None:
-    alike = headline(levels(script=1.0, agents=1.0), by_turns()).sentences[0]
+    alike = ranked(levels(script=1.0, agents=1.0), by_turns())
     assert alike == "Mutual friends: every mode reached the goal in 100% of its conversations."
-    tied = headline(levels(script=0.5, agents=0.9, mindreaders=0.9), by_turns()).sentences[0]
+    tied = ranked(levels(script=0.5, agents=0.9, mindreaders=0.9), by_turns())
     assert "agents and mindreaders reached the goal most often, in 90%" in tied
     assert "most often" not in " ".join(headline(levels(agents=0.9), by_turns()).sentences), "one mode has no rank"
 
@@ -133,7 +148,10 @@ def test_tasks_without_success_are_not_said_to_lack_modes() -> None:
 
 def test_too_few_scenarios_are_named() -> None:
     row = compared("information", 0.5, 0.5, p_least=0.5, scenarios=2, low=None, high=None)
-    assert "cannot give a p below .500" in " ".join(headline(DATA, [row]).sentences)
+    assert (
+        "2 scenarios are too few to tell whether seeing every side changes success (+50 points): p cannot be below "
+        in (headline(DATA, [row]).sentences[0])
+    )
 
 
 @given(st.floats(-1, 1), st.one_of(st.none(), st.floats(0, 1)))
@@ -151,20 +169,19 @@ def test_a_secondary_difference_is_found_only_after_the_correction() -> None:
 def test_each_pair_has_its_own_number_of_scenarios() -> None:
     """A pair of 5 scenarios is not said to be one of 12, and its number is named where it is too small."""
     few = compared("authorship", 0.3, 0.06, scenarios=5, p_least=0.0625)
-    told = contrasts_sentence({"learning": found_in(compared("", 0.1, 0.4)), "scripts": found_in(few)}, "success")
-    first, second = told.split(", scripts ")
-    assert first.endswith("12 scenarios)") and "5 scenarios)" in second and "with 12" not in told
-    assert "none of it can be told from no change (5 scenarios cannot give a p below .062)" in told
-    sentence = headline(DATA, [compared("information", 0.3, 0.01), few]).sentences[0]
-    assert "12 scenarios), one author for both sides changed it by" in sentence and "5 scenarios)" in sentence
-    alike = {"learning": found_in(compared("", 0.1, 0.4)), "scripts": found_in(compared("", 0.2, 0.4))}
-    assert contrasts_sentence(alike, "success").count("12 scenarios") == 1
+    told = effects({"learning": found_in(compared("", 0.1, 0.4)), "scripts": found_in(few)}, "success")
+    first, second = told.split("; ")
+    assert first.startswith("no effect of learning on success") and first.endswith("(12 scenarios)")
+    assert second.startswith("5 scenarios are too few to tell whether scripts changes success (+30 points")
+    assert second.endswith(": p cannot be below .062.")
+    one, other, *_ = headline(DATA, [compared("information", 0.3, 0.01), few]).sentences
+    assert one.endswith("12 scenarios).") and ": 5 scenarios are" in other
 
 
 @pytest.mark.parametrize("contrast", list(CONTRASTS))
 def test_every_contrast_can_be_primary_and_has_a_cause(contrast: str) -> None:
     found = headline(DATA, [compared(contrast, 0.3, 0.01, primary=True)])
-    assert "changed success by +30 points" in found.sentences[0]
+    assert " raised success by 30 points" in found.sentences[0]
 
 
 def test_models_are_not_mixed() -> None:
@@ -172,7 +189,7 @@ def test_models_are_not_mixed() -> None:
     mixed = compared("authorship", 0.4, 0.001, model="")
     found = headline(DATA, [compared("information", 0.3, 0.01), mixed])
     assert found.families[0].as_json()["verdicts"]["authorship"] == "absent"
-    assert "lacks a mode to tell what one author for both sides" in found.sentences[0]
+    assert "lacks a mode to tell what one author for both sides" in found.sentences[1]
     two = headline(DATA, [compared("information", 0.3, 0.01), compared("information", -0.3, 0.01, model="other")])
     assert [each.model for each in two.families] == ["starter", "other"]
     assert "(other): " in two.sentences[1]
@@ -198,7 +215,7 @@ def test_the_dial_of_players_that_peek_is_recovered(store: Store, family: str, p
                 continue
             low, high = found.interval or (1.0, 0.0)
             assert low - 1e-9 <= expected <= high + 1e-9 and high - low < 0.6, (row.mode, measure.key)
-    sentence = next(text for text in data.headline.sentences if text.startswith("First guesses"))
+    sentence = next(text for text in data.headline.sentences if ": peeking (" in text)
     assert "agents " in sentence and "mindreaders " in sentence and "unknown" not in sentence
 
 
@@ -215,31 +232,34 @@ def told_of_peeking(**modes: tuple[float, float | None, float | None, int]) -> s
         )
         for mode, (value, low, high, n) in modes.items()
     ]
-    return str(headline(replace(DATA, comparison=rows), [compared("information", 0.3, 0.01)]).sentences[1])
+    found = headline(replace(DATA, comparison=rows), [compared("information", 0.3, 0.01)]).sentences
+    (told,) = [each for each in found if "first guess" in each]
+    return told
 
 
 def test_peeking_is_told_with_its_interval_and_only_above_chance_as_found() -> None:
     text = told_of_peeking(script=(1.0, 0.26, 1.0, 5), agents=(0.12, -0.24, 0.57, 10), mindreaders=(0.5, -6.0, 1.0, 9))
     assert text == (
-        "First guesses or offers that used the other side: beyond chance in script 100% (95% 26% to 100%, 5 of 10 "
-        "judged); no more than chance explains in agents 12% (95% -24% to 57%); too few to tell in mindreaders."
+        "Mutual friends: peeking (a first guess or offer that used the other side) was found in script (100%, 95% "
+        "interval 26% to 100%, 5 of 10 judged); none was found in agents (at most 57%); too few were judged to tell in "
+        "mindreaders."
     )
+    nobody = told_of_peeking(agents=(-0.3, -0.48, -0.06, 10), script=(0.1, -0.3, 0.2, 10))
+    assert nobody.endswith("was not found in agents (at most 0%), script (at most 20%)."), "no share is below 0"
     assert "too few first guesses" in told_of_peeking(agents=(0.5, None, None, 10), script=(0.5, -6.0, 1.0, 10))
 
 
 def test_no_change_and_one_point_are_told_in_words() -> None:
-    sentence = headline(DATA, [compared("information", 0.0, 1.0), compared("authorship", 0.01, 1.0)]).sentences[0]
-    assert "12 scenarios)" not in sentence and sentence.endswith("it has 12 scenarios."), "as many scenarios"
-    assert "cannot tell whether seeing every side changed success (0 points, 95% -10 to +10)" in sentence
-    assert "or one author for both sides changed it (+1 point, 95%" in sentence
+    none, one, *_ = headline(DATA, [compared("information", 0.0, 1.0), compared("authorship", 0.01, 1.0)]).sentences
+    assert "no effect of seeing every side on success was found: 0 points, 95% interval -10 to +10" in none
+    assert "no effect of one author for both sides on success was found: +1 point, 95%" in one
     small = headline(DATA, [compared("information", 0.001, 1.0)]).sentences[0]
-    assert "changed success (less than a point, 95%" in small
-
-
-def test_a_difference_of_0_beside_a_finding_is_no_claim_of_no_change() -> None:
-    sentence = headline(DATA, [compared("information", 0.3, 0.01), compared("authorship", 0.0, 1.0)]).sentences[0]
-    assert "one author for both sides changed it by 0 points (95% -10 to +10)" in sentence
-    assert sentence.endswith("this run finds only the change by seeing every side.")
+    assert "was found: less than a point, 95%" in small
+    alike = compared("information", -2.0, 0.001, low=None, high=None, kind="number", measure="turns")
+    assert (
+        "changed turns by -2.00 in all 12 scenarios, so it has no interval"
+        in (headline(replace(DATA, measures=[TURNS]), [alike]).sentences[0])
+    )
 
 
 def test_the_command_of_a_design_names_the_run() -> None:

@@ -156,7 +156,7 @@ def test_labels_of_all_episodes_replace_the_detectors_rate(store: Store, run: st
     found_by_detector(store, run, {"script": 1, "agents": 1})
     before = rates_of(store, run)["script", "disclosed_rate"]
     assert (before.naive.value, before.corrected.value, before.labelled) == (0.5, None, 0), "one of two facts"
-    # Bo speaks in turn 1, Ana in turn 2: an omniscient leak.
+    # Bo speaks in turn 1, Ana in turn 2: an untold fact.
     answers_given(store, run, "ann", marking(2), "disclosures")
     after = rates_of(store, run)
     for mode in MODES:
@@ -314,7 +314,7 @@ def test_a_number_that_is_not_known_is_said_to_be_so(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(instruments, "Weights", Old)
     rows_ = instruments.instruments(["craigslist"], ["craigslist"], [])
     row = by_error(rows_, instruments.DETECTOR)["silence accuracy"]
-    kept = f"silence accuracy {accuracy['transcripts']['silence_accuracy']:.0%} of not recorded"
+    kept = f"{accuracy['transcripts']['silence_accuracy']:.0%} of not recorded (silence accuracy)"
     assert (row["n"], row["low"]) == (0, None) and kept in instruments.sentences(rows_)[0]
 
 
@@ -335,7 +335,7 @@ def test_every_form_of_the_report_shows_the_errors(store: Store, run: str) -> No
     assert data.card
     stated = data.card["metrics"]
     assert silence in page and "language models" in page and "50% [" not in stated["corrected_rates"]
-    assert "silence accuracy" in page and "omniscient precision" in page and "omniscient recall" in page
+    assert "silence accuracy" in page and "precision of untold facts" in page and "recall of untold facts" in page
     assert silence in text and "Errors of the instruments" in text
     assert silence in stated["errors_of_instruments"] and stated["raters"] == "1 person"
     assert "{" not in card.markdown(data.card).partition("## Metrics")[2].partition("##")[0], "sentences, not JSON"

@@ -96,7 +96,7 @@ def test_the_notebook_shows_what_its_text_says(packages: Path, tmp_path: Path) -
     cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
     done = without("\n".join(cells), packages, tmp_path)
     assert done.returncode == 0, done.stderr
-    hits = re.findall(r"^(\w+) +unearned hits in turns (\S+) +of (\d+) turns$", done.stdout, re.MULTILINE)
+    hits = re.findall(r"^(\w+) +untold hits in turns (\S+) +of (\d+) turns$", done.stdout, re.MULTILINE)
     assert hits == [("agents", "[5]", "8"), ("mindreaders", "[0]", "3"), ("script", "[0]", "3")], done.stdout
     assert re.search("not installed: (model starter is not installed|llama-cpp-python cannot be loaded)", done.stdout)
 

@@ -105,7 +105,7 @@ def test_many_laptops_become_one_database_in_one_command(tmp_path: Path, laptops
         clashes = {Path(each["path"]).stem: each["clashes"] for each in made["sources"] if each["clashes"]}
         assert set(clashes) == {"copy-b", "copy-c"}
         assert [each["name"] for each in clashes["copy-b"]] == [run["episode_id"], "rater 1"]
-        assert run["run_id"] in clashes["copy-b"][0]["detail"] and "turn 2" in clashes["copy-b"][0]["detail"]
+        assert run["run_id"] in clashes["copy-b"][0]["detail"] and "turn 3" in clashes["copy-b"][0]["detail"]
         assert [(each["what"], each["name"]) for each in clashes["copy-c"]] == [("annotation", "rater 2")]
         assert store.check() == []
     texts = store.rows("SELECT count(*) AS n, count(DISTINCT text) AS texts FROM contents")[0]

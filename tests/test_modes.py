@@ -108,7 +108,7 @@ def test_a_malformed_reply_is_retried_once_under_a_new_seed(talk: LoadedScenario
 
 
 def test_two_malformed_replies_end_the_episode_and_nothing_is_invented(talk: LoadedScenario) -> None:
-    with pytest.raises(MalformedReply, match="turn 0 by Ana"):
+    with pytest.raises(MalformedReply, match="turn 1 by Ana"):
         play(spec_of(talk), ["nonsense", "more"])
 
 
@@ -129,7 +129,7 @@ def test_a_script_may_fail_at_two_turns_but_not_twice_at_one(talk: LoadedScenari
     steps, reason = play(spec_of(talk, "script"), [one, two, rest("Ana", Action("leave"))])
     assert reason == "left"
     assert [step.turn for step in steps if isinstance(step, Reject)] == [1, 2]
-    with pytest.raises(MalformedReply, match="turn 1 by Bo"):
+    with pytest.raises(MalformedReply, match="turn 2 by Bo"):
         play(spec_of(talk, "script"), [one, "still broken"])
 
 

@@ -91,4 +91,4 @@ def test_the_notebook_runs_on_the_starter(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "3 conversations, 0 failed" in done.stdout
-    assert done.stdout.count("unearned hits in turns") == 6, "three modes, twice"
+    assert done.stdout.count("untold hits in turns") == 6, "three modes, twice"

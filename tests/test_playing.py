@@ -105,11 +105,11 @@ def test_examples_quote_the_turns_that_show_the_fault() -> None:
     example = playing.Example("e", "tiny", "agents", "s", "repeats itself", "why", ((2, "Ana", same), (4, "Bo", same)))
     (_, quoted, _) = playing.Playing(tuple(cells_of([talk(fault="repeats itself")])), (example,)).sentences()
     assert quoted == (
-        f"For example, agents of tiny (repeats itself): Ana says “{same}” in turn 2 and Bo the same in turn 4."
+        f"For example, agents of tiny (repeats itself): Ana says “{same}” in turn 3 and Bo the same in turn 5."
     )
     other = replace(example, quotes=((2, "Ana", long), (3, "Ana", "Well.")))
     text = playing._quoted(other)
-    assert text.endswith("…” in turn 2 and “Well.” in turn 3.") and len(text) < 200
+    assert text.endswith("…” in turn 3 and “Well.” in turn 4.") and len(text) < 200
     assert playing._quoted(replace(example, quotes=())).endswith("(repeats itself): why."), "no words show it"
 
 

@@ -474,7 +474,7 @@ def test_a_game_without_private_facts_is_reported_without_leaks_and_without_the_
         assert command(["report", done.run_id, "-o", str(tmp_path / f"report.{form}")]) == 0
         text = (tmp_path / f"report.{form}").read_text().lower()
         assert "payoff" in text
-        assert not [word for word in ("too early", "omniscient leak", "leakage detector") if word in text]
+        assert not [word for word in ("too early", "untold fact", "leakage detector") if word in text]
     starter = {"starter": {"kind": "llama", "file": "localsim-starter.gguf"}}
     (only,) = of_models(starter, ["pots"])
     assert "starter is a very small model and was not trained on “Pots”" in only.text and only.families == ["pots"]

@@ -30,7 +30,7 @@ def test_hits_stay_beside_their_number_by_chance() -> None:
     data = Report({"run_id": "r"}, comparison=rows, measures=declared)
 
     assert keys(data) == ["unearned_hits", "unearned_chance"], "side by side"
-    assert "unearned hits" not in " ".join(head.left_out(data, "mutual_friends"))
+    assert "untold hits" not in " ".join(head.left_out(data, "mutual_friends"))
     assert keys(replace(data, comparison=[rows[0], replace(rows[0], mode="script", condition="script")])) == []
 
 

@@ -182,9 +182,9 @@ def test_a_sound_party_passes_the_audit(at_the_party: Callable[[], Any]) -> None
 @pytest.mark.parametrize(
     ("wanted", "what"),
     [
-        (lambda turn, *_: turn.action.type == "to", "turn 1 by Ana"),
-        (lambda turn, *_: turn.action.type == "think", "turn 2 by Bo"),
-        (lambda turn, *_: turn.told and turn.readers == ("Cy",), "turn 0, told to others"),
+        (lambda turn, *_: turn.action.type == "to", "turn 2 by Ana"),
+        (lambda turn, *_: turn.action.type == "think", "turn 3 by Bo"),
+        (lambda turn, *_: turn.told and turn.readers == ("Cy",), "turn 1, told to others"),
         (lambda turn, _, whole: turn.phase == "choice" and turn.beat == whole.turns[-1].beat, "of the same beat"),
         (lambda turn, *_: turn.action.type == "vote", "of the same beat"),
     ],
@@ -214,7 +214,7 @@ class Telling(Phased):
 @pytest.mark.parametrize(
     ("text", "readers", "what"),
     [
-        ("Ana whispered: My brother keeps seven tame foxes.", None, "turn 1 by Ana"),
+        ("Ana whispered: My brother keeps seven tame foxes.", None, "turn 2 by Ana"),
         ("Ana once sold a stolen piano to her uncle.", ("Bo",), "secret of Ana"),
         ("The red key opens the attic door.", ("Bo", "Cy"), "fact of Ana"),
         ("The gardener hid the silver spoons.", ("Ana",), "answer key"),
@@ -270,9 +270,9 @@ def test_a_prompt_after_leaving_and_a_part_of_a_whisper_are_found() -> None:
     later = next(turn for turn in turns if turn.speaker == "Ana" and turn.index > 4)
     for viewer, text, what in (
         ("Di", later.line, f"turn {later.index} by Ana"),
-        ("Cy", "MY BROTHER KEEPS SEV\u200bEN", "turn 1 by Ana"),
-        ("Cy", "She said: keeps seven tame foxes!", "turn 1 by Ana"),
-        ("Ana", "Bo [think]: Nobody here suspects the quiet postman.", "turn 2 by Bo"),
+        ("Cy", "MY BROTHER KEEPS SEV\u200bEN", "turn 2 by Ana"),
+        ("Cy", "She said: keeps seven tame foxes!", "turn 2 by Ana"),
+        ("Ana", "Bo [think]: Nobody here suspects the quiet postman.", "turn 3 by Bo"),
     ):
         assert what in [
             kind for kind, _ in found_in(f"You are {viewer}.\n\n{text}", loaded, "agents", viewer, talk, last)

@@ -98,7 +98,7 @@ def test_a_newcomer_gets_three_stored_talks_and_their_verdicts(
     run_id = store.run_id("@last")
     assert [row["status"] for row in run_queries.episode_list(store, run_id)] == ["completed"] * 3
     assert text.count("Goal reached.") == 3 and text.count("Jasper") > 3
-    assert text.count(words.KINDS["hit"]) == 1, "what an unearned hit is stands there once"
+    assert text.count(words.KINDS["hit"]) == 1, "what an untold hit is stands there once"
     assert '<details class="note' in text and "private fact" in text, "marks and verdicts say what came out"
     assert f'href="/runs/{run_id}"' in text and f'href="/runs/{run_id}/report"' in text
     assert "Look for leaks" not in text, "leaks were looked for"
@@ -120,7 +120,7 @@ def test_what_is_chosen_first_shows_an_unearned_hit_where_players_see_everything
     summary = text.split("The run is complete.</b> ", 1)[1].split("</p>", 1)[0]
     assert re.match(
         r"Goal reached: script after (\d+) turns, agents after (\d+) turns, mindreaders after \1 turns. "
-        r"Unearned hits: 1 in script, 1 in mindreaders.",
+        r"Untold hits: 1 in script, 1 in mindreaders.",
         summary,
     ), summary
     query = "SELECT mode, sum(value) AS hits FROM v_scores WHERE name = 'unearned_hits' AND newest GROUP BY 1"

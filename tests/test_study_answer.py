@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
@@ -12,8 +13,8 @@ from hypothesis import strategies as st
 from localsim.families.base import SUCCESS
 from localsim.reports.document import Section
 from localsim.reports.evidence.playing import SILENT
+from localsim.reports.validity.effects import effects
 from localsim.reports.validity.findings import Headline
-from localsim.reports.validity.headline import contrasts_sentence
 from localsim.reports.validity.judges import Rate
 from localsim.stats import Paired
 from localsim.study.answer import answer
@@ -47,30 +48,29 @@ def premium(who: str, difference: float, p: float, verdict: str, *, primary: boo
 
 def sentence(rows: Mapping[str, Difference]) -> str:
     """The sentence about rows of a study."""
-    return contrasts_sentence({cause: each.finding for cause, each in rows.items()}, "success")
+    return effects({cause: each.finding for cause, each in rows.items()}, "success")
 
 
 @given(st.lists(st.tuples(st.floats(-1, 1), st.none() | st.floats(0, 1)), min_size=1, max_size=4))
 def test_a_change_is_found_only_by_its_corrected_test(values: list[tuple[float, float | None]]) -> None:
     rows = {f"cause {place}": row(PAIRS[0], *value) for place, value in enumerate(values)}
-    told, _, tail = sentence(rows).partition("; ")
-    verb = "changed success by "
-    assert told.startswith(f"cause 0 {verb}") and told.count("cause") == len(values)
+    told = sentence(rows).split("; ")
+    assert len(told) == len(values) and all(name in each for name, each in zip(rows, told, strict=True))
     found = {
         name for name, each in rows.items()
         if each.p_holm is not None and each.p_holm <= 0.05
         and each.test.low is not None and each.test.high is not None and not each.test.low <= 0 <= each.test.high
     }  # fmt: skip
-    assert {name for name in rows if name in tail} == found
-    assert tail.startswith("with 12 scenarios this finds" if found else "with 12 scenarios none of it can be told")
+    sure = re.compile("(raised|lowered) success by")
+    assert {name for name, each in zip(rows, told, strict=True) if sure.search(each)} == found
 
 
 def test_the_correction_counts_and_few_scenarios_are_named() -> None:
-    assert "none of it" in sentence({"it": row(PAIRS[0], 0.5, 0.01, p_holm=0.2)})
+    assert "no effect of it on success was found" in sentence({"it": row(PAIRS[0], 0.5, 0.01, p_holm=0.2)})
     few = sentence({"it": row(PAIRS[0], 0.5, 0.06, scenarios=4, p_least=0.125)})
-    assert "(4 scenarios cannot give a p below .125)" in few
+    assert few.startswith("4 scenarios are too few to tell") and few.endswith("p cannot be below .125.")
     one = sentence({"it": row(PAIRS[0], 0.5, None, scenarios=1, low=None, high=None, p_least=1.0)})
-    assert one == "it changed success by +50 points; one scenario cannot tell a change from none."
+    assert one == "one scenario cannot tell whether it changes success (+50 points)."
 
 
 def model(**changes: Any) -> Results:
@@ -93,15 +93,11 @@ def test_arms_are_told_against_agents_and_against_their_controls() -> None:
     assert modes.lines == ["Nothing."]
     against, lessons = arms.lines
     assert against.startswith(
-        "Bargaining, against agents: learning from scripts (agents-ft) changed success by 0 points (95% -10 to +10)"
+        "Bargaining, against agents: no effect of learning from scripts (agents-ft) on success was found: 0 points, "
     )
-    assert against.endswith("none of it can be told from no change.")
-    assert lessons.startswith(
-        "Bargaining, in the lessons: scripts instead of agents' talks (agents-ft against agents-ft-"
-    )
-    assert lessons.endswith(
-        "finds the change by scripts instead of agents' talks (agents-ft against agents-ft-agents)."
-    )
+    assert "raised" not in against
+    assert lessons.startswith("Bargaining, in the lessons: ") and lessons.count(" raised success by ") == 1
+    assert "scripts instead of agents' talks (agents-ft against agents-ft-agents) raised success by " in lessons
     named = answer(model(), several=True)
     assert all(part.title.startswith("m: ") for part in named)
 
@@ -115,10 +111,9 @@ def test_the_null_and_the_premium_are_told_by_their_tests() -> None:
     ]
     twin = Twin("t", "constructed: taught to peek", Headline(), [])
     changed, null = about(answer(model(premiums=rows, twin=twin), several=False))["Null and premium"]
-    assert changed.startswith("Bargaining: seeing every side as m changed success by +1 point (")
-    assert changed.endswith(
-        "this finds the change by seeing every side as t (constructed) and what was built into the twin."
-    )
+    assert changed.startswith("Bargaining: no effect of seeing every side as m on success was found: +1 point")
+    assert "seeing every side as t (constructed) raised success" in changed
+    assert "what was built into the twin raised success" in changed
     assert null == "Bargaining: a change of success of m by 10 points or more is excluded."
     same = answer(model(premiums=[premium(BOTH, 0.39, 0.002, "null")]), several=False)
     told = about(same)["Null and premium"]

@@ -86,7 +86,7 @@ def test_prompts_of_people_are_refused_and_audits_say_so(
     episode = store.rows("SELECT episode_id FROM episodes WHERE run_id = ? ORDER BY 1", [people])[0]["episode_id"]
     assert localsim(["show", episode, "--db", str(path)]) == 0
     assert "[people, people, seed 0]" in capsys.readouterr().out
-    assert localsim(["show", episode, "--prompt", "0", "--db", str(path)]) == 3
+    assert localsim(["show", episode, "--prompt", "1", "--db", str(path)]) == 3
     assert "people wrote it" in capsys.readouterr().err
     assert localsim(["audit", people, "--db", str(path)]) == 0
     assert "no prompts" in capsys.readouterr().out

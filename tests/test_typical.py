@@ -114,6 +114,6 @@ def test_a_report_marks_hits_draws_below_0_and_says_what_is_equal(tmp_path: Path
     assert f"Peeking was judged in {bargains['peeking_n']} of 10 conversations of script, " in line
     assert line.endswith("in more than half of all cases.") and not unjudged(data, "mutual_friends")
     page = render(replace(data, talks=examples(store, run_id)))
-    assert page.count('<span class="flag"><span aria-hidden="true">★</span> unearned hit</span>') >= 3
-    assert "unearned hit: the right answer, named before" in page and "<small>in all 10</small>" in page
+    assert page.count('<span class="flag"><span aria-hidden="true">★</span> untold hit</span>') >= 3
+    assert "untold hit: the right answer, named before" in page and "<small>in all 10</small>" in page
     assert rows["mutual_friends", "agents"]["peeking_low"] < 0 and ">−25%</text>" in page

@@ -105,12 +105,12 @@ def test_an_unearned_hit_is_marked_where_it_is(
     (episode, *_) = re.findall(r'class="cell" data-item href="(/episodes/\w+)"', found)
     assert '<span class="leak hit">★ 1</span>' in found
     page = client.get(episode).text
-    assert page.count('<details class="note hit">') == 1 and "unearned hit: the right answer" in page
+    assert page.count('<details class="note hit">') == 1 and "untold hit: the right answer" in page
     (where,) = hits_in(load_episode(store, episode.removeprefix("/episodes/")))
     assert where == 0, "nothing had been said"
     assert command(["show", episode.removeprefix("/episodes/"), "--db", str(store.path)]) == 0
     shown = capsys.readouterr().out
-    assert shown.index("  0 ") < shown.index("^ unearned hit. Nothing that was said before") < shown.index("  1 ")
+    assert shown.index("  1 ") < shown.index("^ untold hit. Nothing that was said before") < shown.index("  2 ")
     assert "The speaker saw the other side, or guessed well. By chance, 0.20 such hits are expected" in " ".join(
         shown.split()
     )
@@ -169,7 +169,7 @@ def test_a_run_page_begins_with_its_answer_and_has_totals_in_column_heads(
 
 
 def test_talks_that_were_selected_have_no_share_of_successes(made: tuple[Store, str], client: TestClient) -> None:
-    """Only talks with an unearned hit: their number of all, and no "100% goal reached"."""
+    """Only talks with an untold hit: their number of all, and no "100% goal reached"."""
     text = client.get(f"/runs/{made[1]}?leaks=hits").text
     heads = re.findall(r'<span class="total"><b>(\d)</b> of (\d) talks?</span>', text)
     assert heads and "</b> goal reached" not in text
@@ -293,7 +293,7 @@ def test_leaks_are_marked_with_their_evidence_and_hostile_words_are_only_words(
 ) -> None:
     text = client.get(f"/episodes/{episode_of(made, 'craigslist', 'script')}").text
     assert re.search(r'<mark class="(self|omniscient)"', text)
-    assert "Omniscient leak" in text and "A fact &lt;b&gt;omniscient&lt;/b&gt;." in text
+    assert "Untold fact" in text and "A fact &lt;b&gt;omniscient&lt;/b&gt;." in text
     page = Page(text)
     assert not [found for found in page.all("script") if "src" not in found] and not page.all("img")
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text and "{{7*7}}" in text

@@ -31,7 +31,7 @@ HOSTILE = "<script>alert(1)</script></textarea><img src=x onerror=alert(2)> \u20
 
 
 def simulated(path: Path, **options: Any) -> tuple[Store, str]:
-    """A run of three scenarios in every mode, with a leak, an omniscient leak and hostile words in it."""
+    """A run of three scenarios in every mode, with a leak, an untold fact and hostile words in it."""
     store = Store(path)
     scenarios = (generated("mutual_friends", 1), generated("mutual_friends", 2), generated("craigslist", 1))
     given = {"modes": MODES, "model": "scripted:omniscient", "seed": 3, **options}

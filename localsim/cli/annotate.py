@@ -158,7 +158,7 @@ def _show(seen: Mapping[str, Any]) -> None:
         click.secho(f"\nConversation {number}" if len(seen["talks"]) > 1 else "\nConversation", bold=True)
         for turn in talk:
             kind = "" if turn["action"] == "speak" else f" [{turn['action']}]"
-            place = f"{turn['turn']:>3} " if seen["task"] == "disclosures" else ""
+            place = f"{turn['turn'] + 1:>3} " if seen["task"] == "disclosures" else ""
             speaker = click.style(turn["speaker"], fg=colour_of(names, turn["speaker"]))
             click.echo(f"{place}{speaker}{kind}: {clean(turn['text'])}")
     click.echo(f"\n{clean(seen['question'])}")
@@ -176,12 +176,15 @@ def _asked(item: Item) -> Any:
             for one in seen["dimensions"]
         ]
     else:
-        last = len(seen["talks"][0]) - 1
+        turns = len(seen["talks"][0])
         asked = [
-            (fact["id"], f"{fact['owner']}'s: {fact['text']} [turn 0 to {last}, - never", 0, last)
+            (fact["id"], f"{fact['owner']}'s: {fact['text']} [turn 1 to {turns}, - never", 1, turns)
             for fact in seen["facts"]
         ]
-    return {name: _until(clean(f"{text}; u undo, q quit]: "), _within(low, high)) for name, text, low, high in asked}
+    found = {name: _until(clean(f"{text}; u undo, q quit]: "), _within(low, high)) for name, text, low, high in asked}
+    if item.task == "dimensions":
+        return found
+    return {name: None if turn is None else turn - 1 for name, turn in found.items()}
 
 
 def _until(prompt: str, read: Callable[[str], Any]) -> Any:

@@ -340,7 +340,7 @@ def _reveal(found: StoredEpisode, role: str) -> None:
             _side(view, f"{agent.name}'s")
     for leak in found.leaks:
         how = "without having been told it" if leak["kind"] == "omniscient" else "their own"
-        click.echo(f"turn {leak['turn']}: {leak['speaker']} gave away {clean(leak['fact'])!r} ({how})")
+        click.echo(f"turn {leak['turn'] + 1}: {leak['speaker']} gave away {clean(leak['fact'])!r} ({how})")
     if found.status != "completed":
         click.echo("Leaks are looked for in completed conversations only.")
     elif not found.leaks:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localsim.cli import completion
+from localsim.cli.answers import print_text
 from localsim.cli.common import (
     Finite,
     Reassurance,
@@ -60,12 +61,21 @@ def _first_and_others(store: Store, references: Sequence[str]) -> tuple[str, lis
     "Report only if leaks were found with the thresholds of this file, or with built-in; else name the command that "
     "finds them again [whatever thresholds the last search had]."
 )
+@click.option(
+    "--tables",
+    metavar="FOLDER",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write each table to this folder, as LaTeX (booktabs) and as CSV with columns for the ends of intervals.",
+)
+@click.option("--all", "everything", is_flag=True, help="Print all tables, warnings and sentences.")
 @strict_option
 @db_option
 @json_option
 def report(
     conditions: tuple[str, ...],
     output: str | None,
+    tables: Path | None,
+    everything: bool,
     people: tuple[str, ...],
     weights: str | None,
     sensitivity: float | None,
@@ -73,18 +83,21 @@ def report(
     db: str | None,
     as_json: bool,
 ) -> None:
-    """Compare the modes of a run: a table, --json, -o report.html or -o report.md.
+    """Compare the modes of a run: short tables and the conclusions, --all, --json, -o report.html or -o report.md.
 
     Conditions of other runs, such as @last:agents, stand beside the modes of the first run. The report names the
     thresholds with which leaks were found; `localsim score --weights` or `--sensitivity` finds them again with others.
 
     \b
     localsim report @last
+    localsim report @last --all
     localsim report @last -o report.html
+    localsim report @last --tables tables
     localsim report @last-1 taught=@last:agents -o report.html
     localsim report @last-1 --people @last
     """
     from localsim.reports.render.files import is_page, write
+    from localsim.reports.render.tables import write as write_tables
     from localsim.reports.report import Ask, of
     from localsim.reports.validity.thresholds import require
 
@@ -101,23 +114,30 @@ def report(
         file = Path(output)
         write(data, file)
         say(f"wrote {file}")
+    if tables:
+        say(f"wrote {len(write_tables(data, tables))} files to {tables}")
     if as_json:
         print_json(data.as_json())
     else:
-        _print(data)
+        _print(data, everything, " ".join(["localsim report", *(conditions or ("@last",))]))
     refuse(data.playing.sentences(), strict=strict)
 
 
-def _print(data: Report) -> None:
+def _print(data: Report, everything: bool, command: str) -> None:
+    from localsim.cli import screen
     from localsim.reports import sections
     from localsim.reports.validity import head
 
     run = data.run
     click.secho(f"run {run['run_id']} ({run['status']}, seed {run['seed']}, {run['repro']})", bold=True)
-    for line in (*head.answer(data), *(f"! {text}" for text in head.notes(data).general)):
+    for line in (*(head.answer(data) if everything else ()), *(f"! {text}" for text in head.notes(data).general)):
         click.secho(clean(line), fg="yellow" if line.startswith("!") else None)
+    if not everything:
+        print_text(["", *screen.brief(data, command)])
+        return
     for section in sections.for_terminal(data):
         _print_section(section)
+    print_text(["", *screen.ending(data)])
 
 
 def _print_section(section: Section) -> None:
@@ -146,13 +166,21 @@ def _print_section(section: Section) -> None:
     help="Read the fields that only people can fill in from this YAML file.",
 )
 @click.option("--lint", is_flag=True, help="List the missing fields, and exit with 3 if there are any.")
+@click.option(
+    "--template",
+    is_flag=True,
+    help="Write a file with the fields that only people fill in, for --card [card.yaml].",
+)
 @output_option("Write the card to this file, as Markdown.")
 @db_option
 @json_option
-def card(run: str, human: Path | None, lint: bool, output: str | None, db: str | None, as_json: bool) -> None:
+def card(
+    run: str, human: Path | None, lint: bool, template: bool, output: str | None, db: str | None, as_json: bool
+) -> None:
     """Write the simulation card of a run: its scenarios, the information of each agent, and the measures.
 
     \b
+    localsim card --template
     localsim card @last --lint
     localsim card @last --card card.yaml -o card.md
     """
@@ -160,6 +188,9 @@ def card(run: str, human: Path | None, lint: bool, output: str | None, db: str |
     from localsim.reports.card import markdown, missing, read_human
     from localsim.reports.compose.alone import report as make_report
 
+    if template:
+        _write_template(Path(output or "card.yaml"), human)
+        return
     with Reassurance("writing the card", quiet=as_json), store_of(db).held() as store:
         made = make_card(store, make_report(store, store.run_id(run)), read_human(human) if human else None)
     if output:
@@ -174,6 +205,18 @@ def card(run: str, human: Path | None, lint: bool, output: str | None, db: str |
         for gap in gaps:
             click.echo(f"missing {gap}")
         raise InvalidInput(f"{len(gaps)} fields are missing", hint="give them with --card card.yaml")
+
+
+def _write_template(file: Path, human: Path | None) -> None:
+    """Write the fields for people, with what `human` has; a file that is there stays as it is."""
+    from localsim.reports.card import read_human
+    from localsim.reports.card import template as made
+
+    if file.exists():
+        raise InvalidInput("is there already", where=str(file), hint="-o names another file")
+    with writing(file):
+        file.write_text(made(read_human(human) if human else {}), encoding="utf-8")
+    say(f"wrote {file}; fill it in, then: localsim card --card {file} --lint")
 
 
 def _seeds(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[int, ...]:

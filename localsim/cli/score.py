@@ -223,7 +223,7 @@ def bench(file: Path, weights: str | None, sensitivity: float | None) -> Answer:
     """Measure the detector on a labelled file.
 
     For pairs: precision, recall, F1 and AUROC of `disclosed`. For transcripts: first turns, facts rightly left alone,
-    and omniscient leaks. Where the file says it, also by difficulty, kind, writer and domain.
+    and untold facts. Where the file says it, also by difficulty, kind, writer and domain.
 
     \b
     localsim leakage bench scenarios/leakage/test.pairs.jsonl

@@ -19,7 +19,7 @@ from localsim.cli.progress import Reassurance, clean, colour_of, say
 from localsim.errors import DatabaseError, InvalidInput, LocalsimError
 from localsim.models.registry import labelled
 from localsim.reports.evidence.interviews import options_of
-from localsim.reports.evidence.turns import hits_in, in_words, remark_on, unjudged_in, verdict_on
+from localsim.reports.evidence.turns import hits_in, in_words, is_lucky, remark_on, unjudged_in, verdict_on
 from localsim.reports.measures import heading_of
 from localsim.runs import telling
 from localsim.runs.words import HIT_IS_NO_LEAK, STOPS
@@ -37,9 +37,9 @@ class _Violated(LocalsimError):
 @click.argument("episode", required=False, shell_complete=completion.episodes)
 @click.option(
     "--prompt",
-    type=click.IntRange(0),
+    type=click.IntRange(1),
     metavar="TURN",
-    help="Print the prompt that led to this turn, instead of the conversation.",
+    help="Print the prompt that led to this turn, instead of the conversation; turns count from 1.",
 )
 @click.option("--scores", is_flag=True, help="Also print the scores with their reasons.")
 @click.option(
@@ -77,7 +77,7 @@ def show(
         return _listed(queries.episode_list(store, store.run_id("@last")))
     found = load_episode(store, store.episode_id(episode))
     if prompt is not None:
-        messages = prompt_of(store, found.episode_id, prompt)
+        messages = prompt_of(store, found.episode_id, prompt - 1)
         return Answer(messages, _prompt(messages))
     if in_lanes:
         return _lanes(found)
@@ -189,21 +189,21 @@ def _outcome(store: Store, found: StoredEpisode) -> Iterator[str]:
         reached = {True: "Goal reached. ", False: "Goal missed. ", None: ""}[verdict.right]
         yield f"{reached}{verdict.said} {verdict.truth}".rstrip()
     elif found.status == "completed":
-        yield "No outcome of this scene is right or wrong."
-    for turns, what in ((hits_in(found), "Unearned hits"), (unjudged_in(found), "Looks like a hit, but not judged")):
+        yield "No outcome of this scenario is right or wrong."
+    for turns, what in ((hits_in(found), "Untold hits"), (unjudged_in(found), "Looks like a hit, but not judged")):
         if turns:
-            yield f"{what}: turn {', '.join(map(str, sorted(turns)))}."
+            yield f"{what}: turn {', '.join(str(turn + 1) for turn in sorted(turns))}."
     if _searched(found):
         told = [leak["turn"] for leak in found.leaks if leak["kind"] == "omniscient"]
-        where = f": turn {', '.join(map(str, sorted(set(told))))}" if told else ""
-        yield f"Omniscient leaks: {len(told)}{where}."
+        where = f": turn {', '.join(str(turn + 1) for turn in sorted(set(told)))}" if told else ""
+        yield f"Untold facts: {len(told)}{where}."
         if hits_in(found) and not told:
             yield HIT_IS_NO_LEAK
 
 
 def _turn(found: StoredEpisode, turn: dict[str, Any], width: int) -> Text:
     number, told = turn["turn"], in_words(turn)
-    head = clean(f"{number:>3} {told['speaker']}")
+    head = clean(f"{number + 1:>3} {told['speaker']}")
     kind = "" if told["action"] == "speak" else f" [{told['action']}]"
     body = f"{kind}: {told['text']}" if told["text"] else kind
     first, *others = textwrap.wrap(head + clean(body), width, subsequent_indent="    ") or [head]
@@ -220,9 +220,9 @@ def _turn(found: StoredEpisode, turn: dict[str, Any], width: int) -> Text:
             sure = f"{remark or 'their own fact'}, {leak['probability']:.0%} sure"
             yield _mark(f"discloses {leak['fact_id']} ({sure}): {leak['fact']}", serious=bool(remark))
     if hit := hits_in(found).get(number):
-        yield _mark(f"unearned hit. {hit}", serious=True)
+        yield _mark(f"untold hit. {hit}", serious=not is_lucky(found))
     if why := unjudged_in(found).get(number):
-        yield _mark(f"looks like an unearned hit. {why}")
+        yield _mark(f"looks like an untold hit. {why}")
     if turn["repaired"]:
         yield _mark("what the model wrote beyond this utterance was left out")
     if turn["truncated"]:
@@ -260,9 +260,8 @@ def audit(run: str, db: str | None, as_json: bool) -> None:
     else:
         click.echo(f"run {run_id}: {result.prompts_checked} prompts checked, {len(result.violations)} violations")
         for item in result.violations[:20]:
-            click.echo(
-                f"  {item.episode_id} turn {item.turn}, {item.viewer} ({item.mode}): {item.what}: {clean(item.text)}"
-            )
+            where = f"{item.episode_id} turn {item.turn + 1}, {item.viewer} ({item.mode})"
+            click.echo(f"  {where}: {item.what}: {clean(item.text)}")
     if result.violations:
         sys.stdout.flush()
         raise _Violated(f"{len(result.violations)} prompts hold something that their reader may not know", where=run_id)

@@ -126,7 +126,7 @@ def _unread(turn: int, slot: Slot, reason: str, wrote: str) -> MalformedReply:
     kept = wrote if len(wrote) <= QUOTED else f"{wrote[:QUOTED]}..."
     written = f"; it wrote {kept!r}" if wrote else ""
     return MalformedReply(
-        f"turn {turn} by {slot.speaker} did not parse in {ATTEMPTS} attempts: {reason}{written}; "
+        f"turn {turn + 1} by {slot.speaker} did not parse in {ATTEMPTS} attempts: {reason}{written}; "
         f"allowed were {', '.join(map(shown, slot.ways))}"
     )
 

@@ -49,7 +49,7 @@ MEASURES = (
     Measure("early_disclosures", "too early", "facts disclosed before the scenario’s rule allows it, per conversation",
             score="early_disclosures", summed="episode_sum", group="information", figure="secrets", compared=True,
             bounds=(0, None), head=True),
-    Measure("omniscient_leaks", "omniscient leaks",
+    Measure("omniscient_leaks", "untold facts",
             "private facts that an agent uttered without having been told them, per conversation: mix-ups, uses of the "
             "other side and chance hits alike",
             score="omniscient_leaks", summed="episode_sum", group="information", figure="secrets", bounds=(0, None),

@@ -81,7 +81,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Hits:
-    """A score of unearned hits: its turns are marked, since the count alone does not show where they are."""
+    """A score of untold hits: its turns are marked, since the count alone does not show where they are."""
 
     score: str
     chance: str

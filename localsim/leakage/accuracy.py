@@ -69,7 +69,7 @@ def auroc(truth: Flags, chance: Floats) -> float | None:
 
 
 def of_transcripts(detector: LeakageDetector, rows: Sequence[LabelledTranscript]) -> dict[str, Any]:
-    """Run a detector over transcripts and measure first turns and omniscient leaks (see `of_talks`)."""
+    """Run a detector over transcripts and measure first turns and untold facts (see `of_talks`)."""
     return of_talks(rows, track(detector, [(row.facts, row.turns) for row in rows]))
 
 
@@ -77,7 +77,7 @@ def of_talks(rows: Sequence[LabelledTranscript], talks: Sequence[Leakage]) -> di
     """Measure findings in whole conversations against their labels.
 
     first_turn_accuracy: the share of disclosed facts whose first turn is found exactly. silence_accuracy: the share of
-    facts that are never disclosed and for which nothing is found. An omniscient leak, a fact that another agent uses
+    facts that are never disclosed and for which nothing is found. An untold fact, a fact that another agent uses
     before it was told, must be found at its own turn. The counts behind these rates are those of `curve.Point`.
     by_writer and by_domain have the same for groups, as far as the file has these fields.
     """

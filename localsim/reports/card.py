@@ -7,6 +7,7 @@ all goals, secrets and facts of other agents that a prompt of the condition show
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -227,6 +228,16 @@ def missing(card: dict[str, Any]) -> list[str]:
     return gaps
 
 
+def template(known: Mapping[str, str]) -> str:
+    """Return a YAML file with every field that people fill in, below its meaning; `known` are given ones."""
+    lines = ["# The fields of a simulation card that only people know. Empty ones count as not stated."]
+    for name, meaning in HUMAN.items():
+        lines += ["", f"# {meaning}", yaml.safe_dump({name: known.get(name, "")}, allow_unicode=True).rstrip()]
+    goal = yaml.safe_dump({GOAL: known[GOAL]}).rstrip() if GOAL in known else f"# {GOAL}: "
+    words = ", ".join(vocabulary().words(GOAL) or ())
+    return "\n".join([*lines, "", f"# only where people take part, one of: {words}", goal]) + "\n"
+
+
 def read_human(path: Path) -> dict[str, Any]:
     """Return the human fields of a YAML file. Raises InvalidInput with the problem."""
     try:
@@ -274,9 +285,23 @@ def sections(card: dict[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
     for name, answers in card["checklists"].items():
         parts.append((f"Checklist {name}", [(item, answer or checklists.OPEN) for item, answer in answers.items()]))
     caveats = [("", line) for line in card["caveats"]]
-    parts.append(("Caveats and recommendations", [*caveats, ("", _text(card["recommendations"]))]))
+    parts.append(("Caveats and recommendations", [*caveats, ("Recommendations", _text(card["recommendations"]))]))
     said = [("", line) for line in card["not_playing"]]
-    return [("Talks that do not play", said), *parts] if said else parts
+    return [*([("Talks that do not play", said)] if said else []), *_stated(parts)]
+
+
+def _stated(parts: Sequence[tuple[str, list[tuple[str, str]]]]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Yield the sections without the fields that are not stated, and at the end one line that names these."""
+    absent = []
+    for title, fields in parts:
+        absent += [field or title for field, text in fields if text == _NOT_STATED]
+        if kept := [(field, text) for field, text in fields if text != _NOT_STATED]:
+            yield title, kept
+    if absent:
+        yield "Not stated", [("", f"{', '.join(absent)} (localsim card --template makes a file for them).")]
+
+
+_NOT_STATED = "not stated"
 
 
 def markdown(card: dict[str, Any]) -> str:
@@ -294,7 +319,7 @@ def _title(name: str) -> str:
 
 def _text(value: Any) -> str:
     if value is None or value == []:
-        return "not stated"
+        return _NOT_STATED
     if isinstance(value, dict):
         return "; ".join(f"{key}: {_text(part)}" for key, part in value.items())
     if isinstance(value, list):

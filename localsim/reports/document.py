@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from localsim.conversation.measures import Measure
@@ -11,7 +12,7 @@ from localsim.reports.evidence.playing import SILENT, Playing
 from localsim.reports.measures import as_json
 from localsim.reports.results import Number, Result
 from localsim.reports.validity.correction import Correction
-from localsim.reports.validity.findings import UNKNOWN, Headline
+from localsim.reports.validity.findings import UNKNOWN, Bar, Headline
 from localsim.reports.validity.instruments import Error
 from localsim.reports.validity.judges import Rate, Reliability
 from localsim.reports.validity.remarks import Remark
@@ -39,6 +40,12 @@ class Aloud:
     """The runs beside the report's own."""
     paragraph: str
     conclusions: Sequence[str]
+    bars: Sequence[Bar] = ()
+    """What the conclusions are drawn from; JSON leaves them out."""
+
+    def as_json(self) -> Row:
+        """Return the object `aloud` of `report --json`."""
+        return {"runs": self.runs, "paragraph": self.paragraph, "conclusions": self.conclusions}
 
 
 @dataclass(frozen=True)
@@ -88,9 +95,17 @@ class Report:
         """The texts of the remarks, each once."""
         return list(dict.fromkeys(each.text for each in self.remarks))
 
+    @property
+    def bars(self) -> list[Bar]:
+        """The findings that a terminal draws: those of the paragraph about several runs, or the run's own."""
+        if self.aloud:
+            return list(self.aloud.bars)
+        return [bar for each in self.headline.families if (bar := each.bar)]
+
     def as_json(self) -> Row:
         """Return the object that `report --json` prints."""
         values = {name: _as_json(value) for name, value in vars(self).items() if name not in ("talks", "pairs")}
+        values["run"] = {**values["run"], "scenarios": [_plain(path) for path in values["run"].get("scenarios", ())]}
         values["measures"] = list(map(as_json, self.measures))
         values["comparison"] = [row.as_json(self.measures) for row in self.comparison]
         found: Row = {}
@@ -100,7 +115,25 @@ class Report:
             if name == "thresholds":
                 found["detector"] = self.thresholds[0].accuracy if self.thresholds else None
                 found["warnings"] = self.warnings
-        return found
+        rooted = {part for row in self.comparison for part in row.model.split("|") if Path(part).is_absolute()}
+        return _without(found, sorted(rooted, key=len, reverse=True)) if rooted else found
+
+
+def _plain(path: str) -> str:
+    """Return the name of a file; a report is sent to others, and says nothing of the folders of this machine."""
+    return Path(path).name if Path(path).is_absolute() else path
+
+
+def _without(value: Any, rooted: Sequence[str]) -> Any:
+    """Return a value in which the paths of models are names."""
+    if isinstance(value, Mapping):
+        return {_without(key, rooted): _without(each, rooted) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without(each, rooted) for each in value]
+    if isinstance(value, str):
+        for path in rooted:
+            value = value.replace(path, Path(path).name)
+    return value
 
 
 def _as_json(value: Any) -> Any:

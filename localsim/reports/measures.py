@@ -104,8 +104,8 @@ def published() -> dict[str, dict[str, float]]:
 
 
 INVENTED = (
-    "Where all scenarios agree, the interval of a share comes from two invented scenarios, one at each end of its "
-    "range: a scenario that differs may only not have been drawn."
+    "Where all scenarios agree, a share still has an interval: it is computed as if one more scenario had the least "
+    "possible value and another the greatest, because scenarios that differ may only not have been drawn."
 )
 """Where an interval comes from although nothing varies."""
 INTERVALS = (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from localsim.reports.card import card
-from localsim.reports.compose.alone import report
+from localsim.reports.compose.alone import beginning, report
 from localsim.reports.compose.aloud import with_paragraph
 from localsim.reports.compose.beside import with_conditions, with_people
 from localsim.reports.document import Report
@@ -37,6 +37,13 @@ class Ask:
         """The other runs that the report shows."""
         runs = dict.fromkeys([*(each.run_id for each in self.conditions), *self.people])
         return [run_id for run_id in runs if run_id != self.run_id]
+
+
+def brief(store: Store, ask: Ask) -> Report:
+    """Return what one screen of a terminal shows of a report: rows, measures and conclusions."""
+    with store.held() as reader:
+        found = with_paragraph(reader, beginning(reader, ask.run_id), ask.conditions)
+        return with_conditions(reader, found, ask.conditions)
 
 
 def of(store: Store, ask: Ask) -> Report:

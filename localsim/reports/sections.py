@@ -114,7 +114,7 @@ def leaks(data: Report) -> Iterator[Section]:
     rows = [
         [
             condition_name(leak.mode, leak.see),
-            *(leak.fact, leak.speaker, leak.text, str(leak.turn)),
+            *(leak.fact, leak.speaker, leak.text, str(leak.turn + 1)),
             "had not been told" if leak.kind == "omniscient" else "too early" if leak.early else "",
         ]
         for leak in quoted

@@ -10,6 +10,8 @@ MODES = {
     "people": "People held this talk, each with only their own side; it was imported, and no model wrote in it.",
 }
 """Who writes a talk, and what they see."""
+MARKS = {"script": "▼", "iterative": "▽", "agents": "●", "mindreaders": "■", "people": "◆"}
+"""One mark for each mode, the same in charts, talks and terminals; models and grants differ in shade."""
 GRANTED = "Each person is played separately and sees their own side, and of the others what was granted"
 """The same for the mode agents with grants, without a full stop: their names may follow."""
 STOPS = {
@@ -42,12 +44,17 @@ KINDS = {
 }
 """Kind of a mark -> what was marked."""
 HIT_IS_NO_LEAK = (
-    "An unearned hit (★) is no leak (▲): the speaker names something of their own, such as a friend on their list or "
-    "their offer. To name it so early takes knowledge of the other side, or luck."
+    "An untold hit (★) is no untold fact (▲): it is something of the speaker's own, such as a friend on their list or "
+    "their offer, named so early that it takes knowledge of the other side, or luck."
 )
-"""Why a talk can have unearned hits and no leaks; said wherever both are counted."""
+"""Why a talk can have untold hits and no untold facts; said wherever both are counted."""
 SIGNS = {
     **{"self": "●", "omniscient": "▲", "hint": "○", "hit": "★", "passed_on": "◇", "repeat": "·"},
     **{"own": "●", "shared": "◆", "strange": "▲"},
 }
 """One sign for each kind of mark, the same in talks, tables and legends."""
+
+
+def conversations(count: int) -> str:
+    """Return a number of conversations in words."""
+    return f"{count} conversation{'' if count == 1 else 's'}"

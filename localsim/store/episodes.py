@@ -155,7 +155,9 @@ def prompt_of(store: Store, episode_id: str, turn: int) -> list[Row]:
         return [{"role": "told by the rules", "text": told.line}]
     numbers = [row["generation"] for row in holder] or [row["generation"] for row in rows if row["turn"] == turn]
     if not numbers:
-        raise InvalidInput(f"episode {episode_id} has no turn {turn}", hint=f"localsim show {episode_id} lists them")
+        raise InvalidInput(
+            f"episode {episode_id} has no turn {turn + 1}", hint=f"localsim show {episode_id} lists them"
+        )
     last = by_number[numbers[-1]]
     chain = [last]
     while chain[0]["parent"] is not None:

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from localsim.families import family_of, in_order, title_of
 from localsim.reports.document import Section
+from localsim.reports.validity.effects import effects
 from localsim.reports.validity.findings import Finding, Headline
-from localsim.reports.validity.headline import contrasts_sentence
 from localsim.reports.validity.judges import sentence as rate_sentence
 from localsim.study.differences import BOTH, CAUSES, Difference, Premium
 from localsim.study.results import Results
@@ -92,7 +92,7 @@ def _arms(model: Results) -> Iterator[str]:
 
 
 def _compared(title: str, causes: Mapping[str, Finding], row: Difference) -> str:
-    return f"{title}: {contrasts_sentence(causes, row.measure.heading)}"
+    return f"{title}: {effects(causes, row.measure.heading)}"
 
 
 def _naturalness(model: Results) -> Iterator[str]:

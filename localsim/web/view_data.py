@@ -294,7 +294,7 @@ class MarkedEpisode:
 
     @property
     def hits(self) -> int:
-        """The number of turns that are unearned hits."""
+        """The number of turns that are untold hits."""
         return sum(bool(turn.hit) for turn in self.turns)
 
     @property

@@ -67,7 +67,7 @@ def replay(file: Path, db: str | None) -> Answer:
     def text() -> Text:
         yield f"run {found.result.run_id}: {found.identical} of {len(found.episodes)} texts are byte-identical"
         for each in found.episodes:
-            differs = "differs" if each.turn is None else f"differs from turn {each.turn} on"
+            differs = "differs" if each.turn is None else f"differs from turn {each.turn + 1} on"
             yield f"  {'identical' if each.identical else differs}: {each.file}"
 
     error = TooManyFailures(

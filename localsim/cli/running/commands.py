@@ -14,7 +14,7 @@ from localsim.cli import completion
 from localsim.cli.answers import Answer, Note, Text, answers
 from localsim.cli.common import cluster_option, db_option, gpu_option, store_of, weights_from, weights_option
 from localsim.cli.progress import Progress, Reassurance, say
-from localsim.cli.running.ending import conclusion, simulate
+from localsim.cli.running.ending import conclusion, report_of, simulate
 from localsim.cli.running.options import (
     ModesOption,
     drawing_options,
@@ -149,13 +149,14 @@ def run(scenarios: tuple[str, ...], models: tuple[str, ...], **options: Any) -> 
         resolve(name)  # a model that is missing ends the command before the first run
     made: list[Answer] = []
     for model in models:
-        made.append(_run(scenarios, {**options, "model": model}))
+        made.append(_run(scenarios, {**options, "model": model, "beside": True}))
         if isinstance(made[-1].error, Interrupted):
             break
     runs = [] if options["dry_run"] else [each.data["run_id"] for each in made]
     where = f" --db {options['db']}" if options["db"] else ""
-    beside = [Note(f"side by side: localsim report {' '.join(runs)}{where}")] if len(runs) > 1 else []
-    lines = chain(*(each.text for each in made), beside)
+    beside: Text = iter([Note(f"side by side: localsim report {' '.join(runs)}{where}")] if len(runs) > 1 else [])
+    together = report_of(store_of(options["db"]), runs) if runs and not any(each.error for each in made) else ()
+    lines = chain(*(each.text for each in made), beside, together)
     error = next(filter(None, (each.error for each in made)), None)
     return Answer([each.data for each in made], lines, error, "; ".join(filter(None, (each.remark for each in made))))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ from localsim.cli.progress import Progress, Reassurance, say
 from localsim.cli.running.playing import playing_lines, refusal
 from localsim.conversation.episode import counted
 from localsim.errors import EvaluatorFailed, Interrupted, LocalsimError, TooManyFailures
+from localsim.families import family_of
 from localsim.reports.evidence import playing
 from localsim.runs import runner, telling
 from localsim.runs.plan import Plan
+from localsim.store.conditions import choices
 from localsim.store.database import Store
 from localsim.store.queries.runs import failed_evaluators
 
@@ -26,7 +29,8 @@ def simulate(plan: Plan, store: Store, options: Mapping[str, Any], **choices: An
     """
     say_namesakes(store, options["name"])
     result = played(plan, store, live=options["live"], name=options["name"], **choices)
-    return conclusion(result, store.path, options["fail_on_error"], strict=options.get("strict", False))
+    strict, alone = options.get("strict", False), not options.get("beside", False)
+    return conclusion(result, store.path, options["fail_on_error"], strict=strict, alone=alone)
 
 
 def played(plan: Plan, store: Store, *, live: bool, **choices: Any) -> runner.Result:
@@ -36,17 +40,18 @@ def played(plan: Plan, store: Store, *, live: bool, **choices: Any) -> runner.Re
         return runner.start(plan, store, progress, say, **choices)
 
 
-def conclusion(result: runner.Result, db: Path, fail_on_error: float, *, strict: bool) -> Answer:
-    """Return the summary of a run, if its talks do not play that first, and what to do next.
+def conclusion(result: runner.Result, db: Path, fail_on_error: float, *, strict: bool, alone: bool = True) -> Answer:
+    """Return the summary of a run, if its talks do not play that first, what to do next, and what it found.
 
-    The error is Interrupted, TooManyFailures or (`strict`) EvaluatorFailed or DoesNotPlay.
+    What it found is left out if the run is not `alone`: other runs beside it say that together. The error is
+    Interrupted, TooManyFailures or (`strict`) EvaluatorFailed or DoesNotPlay.
     """
     known = result.in_database and result.summary.completed
     broken = failed_evaluators(Store(db), result.run_id) if known and strict else {}
     told = playing.of_run(Store(db), result.run_id) if known else playing.SILENT
     return Answer(
         {**result.as_json(), "playing": told.as_json()},
-        _summary(result, db, told),
+        chain(_summary(result, db, told), _found(result, db) if alone else ()),
         _failure(result, db, fail_on_error) or _broken(broken) or refusal(told.sentences(), strict=strict),
         remark=""
         if result.in_database
@@ -73,6 +78,29 @@ def _summary(result: runner.Result, db: Path, told: playing.Playing) -> Text:
         yield Note(remark)
     if summary.completed:
         yield Note(f"next: localsim report {result.run_id}   localsim show @last   (database {db})")
+
+
+def _found(result: runner.Result, db: Path) -> Text:
+    """Yield the short report of a run that has ended, unless it is so large that a report takes long."""
+    if result.in_database and 0 < result.summary.completed <= REPORTED_AT_ONCE and not result.summary.stopped:
+        yield from report_of(Store(db), [result.run_id])
+
+
+REPORTED_AT_ONCE = 2000
+"""A run with more completed episodes ends without its report."""
+
+
+def report_of(store: Store, runs: Sequence[str]) -> Text:
+    """Yield the short report of runs side by side; nothing where people or models were only asked questions."""
+    from localsim.cli import screen
+    from localsim.reports.report import Ask, brief
+
+    found = choices(store, runs)
+    others = [each for choice in found for each in choice.conditions] if len(runs) > 1 else []
+    data = brief(store, Ask(runs[0], others))
+    if not all(family_of(row.family).asks for row in data.comparison):
+        yield ""
+        yield from screen.brief(data, " ".join(["localsim report", *runs]))
 
 
 def _failure(result: runner.Result, db: Path, fail_on_error: float) -> LocalsimError | None:

@@ -123,7 +123,7 @@ def as_text(lanes: Lanes) -> list[str]:
     )
     rows = [_row("", heads, widths, "")]
     for line in lanes.lines:
-        number = f"{line.turn.index}{'=' if line.together else ' '}"
+        number = f"{line.turn.index + 1}{'=' if line.together else ' '}"
         signs = [SIGNS[part] if part or name else " " for name, part in zip(lanes.names, line.parts, strict=True)]
         rows.append(_row(number, signs, widths, line.turn.line))
     return [*legend, *rows, "", MEANINGS]

@@ -193,10 +193,10 @@ class MutualFriends(Family):
         return (places[0], places[0] + len(term)) if places else None
 
     def remarks(self, scores: Mapping[str, float]) -> list[str]:
-        """Return sentences on the turn of the first mention, numbered as in the transcript, and on false friends."""
+        """Return sentences on the turn of the first mention, counted from 1, and on false friends."""
         said = []
         if "named" in scores:
-            turn = scores.get("first_mention_turn", 0) - 1
+            turn = scores.get("first_mention_turn", 0)
             said.append(
                 f"A friend in common is first named in turn {turn:.0f}."
                 if scores["named"]

@@ -91,7 +91,7 @@ def _timing(
     cited = _some(turn)
     reason = "no true friend is named"
     if turn is not None:
-        reason = f"{outcome.named_by} names {outcome.first_named} in turn {turn}"
+        reason = f"{outcome.named_by} names {outcome.first_named} in turn {turn + 1}"
     yield Score("named", float(turn is not None), agent=outcome.named_by, reason=reason, turns=cited)
     yield Score(
         "first_mention_turn", float(limit if turn is None else min(turn + 1, limit)), reason=reason, turns=cited
@@ -104,7 +104,7 @@ def _timing(
 
 
 def _luck(named: Sequence[Guess], lists: Lists) -> Iterator[Score]:
-    """Yield the first guess and the unearned hits, each with its chance."""
+    """Yield the first guess and the untold hits, each with its chance."""
     if named:
         first = named[0]
         own = lists.names[first.speaker]

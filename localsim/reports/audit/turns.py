@@ -176,8 +176,8 @@ def _astray(turn: Turn, step: Next) -> str:
 
 def _what(turn: Turn, *, simultaneous: bool) -> str:
     if turn.told:
-        return f"turn {turn.index}, told to others or before this question"
-    return f"turn {turn.index} by {turn.speaker}{', of the same beat' if simultaneous else ''}"
+        return f"turn {turn.index + 1}, told to others or before this question"
+    return f"turn {turn.index + 1} by {turn.speaker}{', of the same beat' if simultaneous else ''}"
 
 
 def _named(readers: tuple[str, ...] | None) -> str:

@@ -22,7 +22,7 @@ from localsim.models.registry import constructed, taught
 from localsim.reports.comparison import Unit, compare, completed
 from localsim.reports.compose.alone import report
 from localsim.reports.document import Aloud, Report
-from localsim.reports.validity.findings import LEVEL, Answer, Finding
+from localsim.reports.validity.findings import LEVEL, Answer, Bar, Finding
 from localsim.reports.validity.headline import INFORMATION, SUCCESS, headline
 from localsim.reports.validity.robustness import sign_turns
 from localsim.runs.plan import CONTRASTS
@@ -33,8 +33,8 @@ Units = dict[str, set[Unit]]
 """Family -> scenarios and seeds."""
 TURNS = "turns"
 GAIN = {SUCCESS: 1, TURNS: -1}
-"""Measures whose better direction is known: more success, fewer turns. Only they can show a premium."""
-PREMIUM = "A premium is a gain from seeing the other side."
+"""Measures whose better direction is known: more success, fewer turns. Only they can show a gain."""
+MEANING = "A gain is more success, or fewer turns."
 _NIL = 1e-9
 """A difference below this is an error of rounding in the computer."""
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -57,6 +57,11 @@ class Told(NamedTuple):
     def title(self) -> str:
         """The heading of the family."""
         return title_of(family_of(self.answer.family))
+
+    @property
+    def bar(self) -> Bar:
+        """The finding as a line of a picture."""
+        return Bar(self.title, self.model, self.about.heading, self.found)
 
 
 def with_paragraph(store: Store, data: Report, conditions: Sequence[Condition]) -> Report:
@@ -87,7 +92,9 @@ def with_paragraph(store: Store, data: Report, conditions: Sequence[Condition]) 
         return data
     about = [_among(store, each, shared) for each in reports]
     runs = [each.run["run_id"] for each in reports[1:]]
-    return replace(data, aloud=Aloud(runs, paragraph(about, shared, repeated), conclusions(about, shared)))
+    bars = [each.bar for each in _told(about, shared) if each.found.levels and each.found.verdict != "withheld"]
+    said = paragraph(about, shared, repeated), conclusions(about, shared)
+    return replace(data, aloud=Aloud(runs, *said, bars))
 
 
 def _units(store: Store, run_id: str) -> Units:
@@ -164,10 +171,54 @@ def conclusions(reports: Sequence[Report], shared: Mapping[str, Iterable[Unit]])
     told = list(_told(reports, shared))
     found = _claims(reports[1:])
     for model in dict.fromkeys(each.model for each in told):
-        for sentence in _conclusion([each for each in told if each.model == model]):
-            alone = sentence.removeprefix("So ")
-            found.append(alone if alone.startswith(model) else alone[:1].upper() + alone[1:])
-    return [*found, PREMIUM] if any("premium" in sentence for sentence in found) else found
+        by_outcome: dict[str, list[Told]] = defaultdict(list)
+        for each in told:
+            if each.model == model:
+                by_outcome[_outcome(each)].append(each)
+        found += [_concluded(by_outcome[outcome], outcome) for outcome in _OUTCOMES if outcome in by_outcome]
+    return found
+
+
+_OUTCOMES = ("gain", "loss", "change", "none", "untold")
+
+
+def _concluded(own: Sequence[Told], outcome: str) -> str:
+    """Return what one model has in families with the same outcome, with the amounts."""
+    model, amounts = own[0].model, " and ".join(map(_amounts, own))
+    built = any(constructed(part) for part in own[0].answer.model.split("|"))
+    if outcome == "gain":
+        return f"{model} gained from seeing the other side{', as it was built to' if built else ''}: {amounts}."
+    if outcome == "loss":
+        against = ", the opposite of what it was built for" if built else ""
+        return f"{model} did worse with the other side in view{against}: {amounts}."
+    if outcome == "change":
+        return f"Seeing the other side changed {model}, but that is not known to be a gain: {amounts}."
+    if outcome == "none":
+        although = ", although it was built to have one" if built else ""
+        return f"No gain from seeing the other side was found for {model}{although}: {amounts}."
+    return f"Whether {model} gains from seeing the other side cannot be told: {amounts}."
+
+
+def _amounts(told: Told) -> str:
+    """Return what changed in a family and its interval, or why that is not told; success, if only that shows it."""
+    found, success = told.found, told.answer.success
+    if found.verdict == "withheld":
+        return f"in {told.title}, it depends on the wording of the prompts"
+    size = _signed(told, found.difference) if abs(found.difference) > _NIL else "no difference"
+    change = f"{size} in {told.title}"
+    if success and not _direction(told) and _direction_of_success(told):
+        first, second = _texts(success.levels, 100, 0)
+        return f"success {first}% as agents and {second}% as mindreaders in {told.title}"
+    if found.too_few:
+        return f"{change} ({_over(found.scenarios)} {'is' if found.scenarios == 1 else 'are'} too few)"
+    if found.interval is None:
+        return f"{change} ({_over(found.scenarios)})"
+    low, high = sorted(found.interval, key=abs)
+    if found.verdict == "found":
+        factor, decimals = (100, 0) if told.about.kind == "share" else (1, 1)
+        least, most = (_size(factor * abs(end), decimals) for end in (low, high))
+        return f"{change} (95% interval {least} to {most})"
+    return f"{change} (95% interval {_signed(told, found.interval[0])} to {_signed(told, found.interval[1])})"
 
 
 def _told(reports: Sequence[Report], shared: Mapping[str, Iterable[Unit]]) -> Iterator[Told]:
@@ -213,7 +264,7 @@ def _opening(told: Sequence[Told], models: int, script: bool) -> Iterator[str]:
     yield "As mindreaders, each speaker also sees the other side."
     if script:
         yield "As a script, one model writes both sides; scripts do not count here."
-    yield PREMIUM
+    yield MEANING
 
 
 def _origin(told: Told) -> Iterator[str]:
@@ -286,7 +337,7 @@ def _verdict(told: Told) -> Iterator[str]:
 
 
 def _conclusion(own: Sequence[Told]) -> Iterator[str]:
-    """Yield whether a premium was found for a model in each family, and whether it was built to have one."""
+    """Yield whether a gain was found for a model in each family, and whether it was built to have one."""
     model = own[0].model
     built = any(constructed(part) for part in own[0].answer.model.split("|"))
     titles: dict[str, list[str]] = defaultdict(list)
@@ -296,19 +347,19 @@ def _conclusion(own: Sequence[Told]) -> Iterator[str]:
     by_success = [each.title for each in own if _outcome(each) in ("gain", "loss") and not _direction(each)]
     if "gain" in where:
         fits = ", and that is what it was built for" if built else ""
-        yield f"So a premium was found for {model} in {where['gain']}{fits}."
+        yield f"So {model} gained from seeing the other side in {where['gain']}{fits}."
     if "loss" in where:
-        against = "the opposite of what it was built for" if built else "the opposite of a premium"
+        against = "the opposite of what it was built for" if built else "the opposite of a gain"
         yield f"So {model} did worse with the other side in view in {where['loss']}: {against}."
     if by_success:
         yield f"In {' and '.join(by_success)}, only success shows it."
     if "change" in where:
-        yield f"So seeing the other side changed {model} in {where['change']}, but that is not known to be a premium."
+        yield f"So seeing the other side changed {model} in {where['change']}, but that is not known to be a gain."
     if "none" in where:
         although = ", although it was built to have one" if built else ""
-        yield f"So no premium was found for {model} in {where['none']}{although}."
+        yield f"So no gain from seeing the other side was found for {model} in {where['none']}{although}."
     if "untold" in where:
-        yield f"So nothing can be said about a premium of {model} in {where['untold']}."
+        yield f"So nothing can be said about a gain of {model} in {where['untold']}."
 
 
 def _outcome(told: Told) -> str:

@@ -254,10 +254,10 @@ def _quoted(example: Example) -> str:
     if not example.quotes:
         return f"{lead} {example.reason}."
     (turn, speaker, text), *others = example.quotes
-    parts = [f"{speaker} says “{clipped(text)}” in turn {turn}"]
+    parts = [f"{speaker} says “{clipped(text)}” in turn {turn + 1}"]
     for again, other, words in others:
         who = "" if other == speaker else f"{other} "
-        parts.append(f"{who}{'the same' if words == text else f'“{clipped(words)}”'} in turn {again}")
+        parts.append(f"{who}{'the same' if words == text else f'“{clipped(words)}”'} in turn {again + 1}")
     return f"{lead} {_listed(parts)}."
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from localsim.conversation.episode import Score
@@ -21,7 +21,7 @@ from localsim.reports.evidence.marks import Mark
 from localsim.store.episodes import StoredEpisode, transcript_of
 
 _UNLIKELY = 0.05
-"""Probability up to which chance is no explanation of unearned hits."""
+"""Probability up to which chance is no explanation of untold hits."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,11 @@ class MarkedTurn:
     leaks: Sequence[dict[str, Any]]
     """Leaks in this turn, as rows of leaks."""
     hit: str = ""
-    """Why the turn is an unearned hit, and whether chance explains it; '' if it is none."""
+    """Why the turn is an untold hit, and whether chance explains it; '' if it is none."""
+    lucky: bool = False
+    """True if the hit is luck or a missed inference, since the speaker saw its own side only."""
     unjudged: str = ""
-    """Why the turn is not judged although it looks like an unearned hit; '' for any other turn."""
+    """Why the turn is not judged although it looks like an untold hit; '' for any other turn."""
 
     @property
     def strange(self) -> list[str]:
@@ -67,12 +69,13 @@ def marked_turns(episode: StoredEpisode, leaks: Sequence[dict[str, Any]] | None 
         marked = marks.of_leaks(row["text"], here) if shown else marks.of_mentions(mentions)
         parts = marks.parts(row["text"], marked)
         why = [found.get(row["turn"], "") for found in (hits, unjudged)]
-        turns.append(MarkedTurn(in_words(row), colours.get(row["speaker"], 7), parts, mentions, here, *why))
+        told = MarkedTurn(in_words(row), colours.get(row["speaker"], 7), parts, mentions, here)
+        turns.append(replace(told, hit=why[0], lucky=bool(why[0]) and is_lucky(episode), unjudged=why[1]))
     return turns
 
 
 def hits_in(episode: StoredEpisode) -> dict[int, str]:
-    """Return turn -> why it is an unearned hit: a use of the other side's knowledge that nothing said had told."""
+    """Return turn -> why it is an untold hit: a use of the other side's knowledge that nothing said had told."""
     counted = family_of(episode.scenario.family).hits
     if counted is None:
         return {}
@@ -82,15 +85,20 @@ def hits_in(episode: StoredEpisode) -> dict[int, str]:
     return {turn: told for row in found for turn in json.loads(row["turns_json"] or "[]")}
 
 
+def is_lucky(episode: StoredEpisode) -> bool:
+    """Return True if nobody saw the other side, so that a hit is luck or a missed inference."""
+    return episode.mode in ("agents", "people") and not episode.see
+
+
 def _by_chance(episode: StoredEpisode, chance: float, count: float) -> str:
     """Return how a hit can have been made in the mode of an episode, and whether chance explains all its hits.
 
     `chance` is the number of hits to expect. At least `count` hits then have a probability of at most chance / count
     (Markov's inequality); chance does not explain them if that is .05 or less.
     """
-    blind = episode.mode in ("agents", "people") and not episode.see
+    blind = is_lucky(episode)
     how = (
-        "It is a lucky guess, since nobody sees the other side in this mode."
+        "It is a lucky guess, or follows from what was said: nobody sees the other side in this mode."
         if blind
         else "The speaker saw the other side, or guessed well."
     )
@@ -106,7 +114,7 @@ def _by_chance(episode: StoredEpisode, chance: float, count: float) -> str:
 
 
 def unjudged_in(episode: StoredEpisode) -> dict[int, str]:
-    """Return turn -> why it is not judged, for turns that look like an unearned hit."""
+    """Return turn -> why it is not judged, for turns that look like an untold hit."""
     counted = family_of(episode.scenario.family).hits
     if counted is None or not counted.unjudged:
         return {}

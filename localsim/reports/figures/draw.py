@@ -22,9 +22,11 @@ LINES = {"script": "-", "iterative": (0, (5, 1)), "agents": "--", "mindreaders":
 """Line styles by mode, so that modes differ not only in colour."""
 SIDES = ("-", "--", "-.", ":")
 """Line styles by side, where a curve has a line for each; modes differ in their marks then."""
-OTHERS = ("#a4133c", "#4d7c0f", "#0284c7", "#7c3aed", "#475569", "#be4bbd", "#92400e", "#0f766e")
-"""Colours of further conditions in a mode that is drawn already; report.css.j2 has the same ones."""
-MARKS = ("o", "s", "^", "D", "v", "P")
+MARKS = {"script": "v", "iterative": ">", "agents": "o", "mindreaders": "s", "people": "D"}
+"""One mark for each mode, as `runs.words.MARKS`."""
+SHADES = ((0.0, ""), (0.36, "white"), (0.4, "black"), (0.2, "white"), (0.2, "black"))
+"""How far the colour of a mode goes to white or black for its first condition and further ones; report.css.j2 has the
+same."""
 PAPER = "#8d8d8d"
 """Colour of the paper's values."""
 
@@ -74,18 +76,20 @@ def percent() -> Any:
 def numbered(modes: Mapping[T, str]) -> dict[T, int]:
     """Return condition -> number of its colour, given condition -> mode, for all figures of one report.
 
-    The first condition of a mode has 0, the mode's own colour; all others are counted from 1, whatever their mode.
+    Conditions are counted from 0 in each mode: all have the colour of their mode, in shades.
     """
     found: dict[T, int] = {}
     for condition, mode in modes.items():
-        first = mode not in (modes[each] for each in found)
-        found[condition] = 0 if first else 1 + sum(number > 0 for number in found.values())
+        found[condition] = sum(modes[each] == mode for each in found)
     return found
 
 
 def colour_of(mode: str, twin: int = 0) -> str:
     """Return the colour of a condition; `twin` is its number of `numbered`."""
-    return OTHERS[(twin - 1) % len(OTHERS)] if twin else COLOURS[mode]
+    share, towards = SHADES[twin % len(SHADES)]
+    end = 255 if towards == "white" else 0
+    parts = (int(COLOURS[mode][place : place + 2], 16) for place in (1, 3, 5))
+    return "#" + "".join(f"{round(part + share * (end - part)):02x}" for part in parts)
 
 
 _UNDATED: dict[str, dict[str, None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}

@@ -164,7 +164,11 @@ def top_of(found: Sequence[Paired]) -> float:
     """Return the end of the axis on which several pictures can be compared: 1 for shares, else a round number."""
     if found[0].measure.kind != "number":
         return 1.0
-    most = max(each.most for each in found)
+    return end_of_axis(max(each.most for each in found))
+
+
+def end_of_axis(most: float) -> float:
+    """Return the round number at or above the greatest value of an axis."""
     size = 10.0 ** math.floor(math.log10(most)) if most > 0 else 1.0
     return next((step * size for step in (1, 2, 4, 6, 8, 10) if step * size >= most), 10 * size)
 
@@ -223,7 +227,7 @@ def _mark(x: float, mode: str, level: stats.Estimate, y: Callable[[float], float
         whisker = f'<path d="{ends}" stroke="{colour}" stroke-width="3" fill="none"/>'
     shape = {
         "circle": f'<circle cx="{x}" cy="{at:.1f}" r="7"/>',
-        "triangle": f'<path d="M{x} {at - 8:.1f}l8 14h-16z"/>',
+        "triangle": f'<path d="M{x} {at + 8:.1f}l8 -14h-16z"/>',
     }.get(_SHAPES.get(mode, ""), f'<rect x="{x - 6.5}" y="{at - 6.5:.1f}" width="13" height="13"/>')
     place, anchor = (x - 14, "end") if side == 0 else (x + 14, "start")
     return (

@@ -130,7 +130,7 @@ def _course(curve: Course) -> Any:
         if curve.steps:
             axes.step(xs, ys, where="post", **style)
         else:
-            axes.plot(xs, ys, marker=draw.MARKS[place % len(draw.MARKS)], **style)
+            axes.plot(xs, ys, marker=draw.MARKS[series.mode], **style)
     along = "turns" if curve.axis == "turns" else "position in the conversation (0 start, 1 end)"
     axes.set(xlim=(0, curve.end), xlabel=along, ylabel=textwrap.fill(curve.meaning, 32))
     if curve.axis == "turns":

@@ -58,6 +58,7 @@ def render(data: Report, back: str = "") -> str:
         started=_date(data.run["started_utc"]),
         modes=len({row.mode for row in data.comparison if row.completed}),
         answer=head.answer(data),
+        shown=len(head.conclusions(data)),
         back=back,
         pairs=[(title, list(map(Markup, drawn))) for title, drawn in pairs.panels(data.pairs)],
         not_playing=playing.RULE if data.playing.withheld else "",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from localsim.conversation.measures import Measure
 
@@ -57,6 +57,16 @@ class Finding:
         return self.interval is None and abs(self.difference) > _NIL and not self.too_few
 
 
+class Bar(NamedTuple):
+    """A finding to be drawn as one line."""
+
+    title: str
+    model: str
+    heading: str
+    """The heading of the measure."""
+    found: Finding
+
+
 def finding(row: Row, p: float | None, *, withheld: bool = False) -> Finding:
     """Return the finding of a row of `comparison.compare` or of a study; `p` is that of the test that counts."""
     interval = None if row["low"] is None else (row["low"], row["high"])
@@ -95,6 +105,14 @@ class Answer:
     """What information changed in success; None if the run cannot tell."""
     ranking: Sequence[str]
     sentences: Sequence[str]
+
+    @property
+    def bar(self) -> Bar | None:
+        """Its first finding, the primary one if it is known; None if it has no levels or is withheld."""
+        known = next((each for each in self.findings.values() if each), None)
+        if known is None or not known.levels or known.verdict == "withheld":
+            return None
+        return Bar(self.title, self.model, self.about.heading, known)
 
     def as_json(self) -> Row:
         """Return a row of `headline` in `report --json`."""

@@ -13,14 +13,14 @@ from typing import Any
 
 from localsim.conversation.measures import Measure
 from localsim.evaluators.leaks import Leaks
-from localsim.families import family_of, in_order
+from localsim.families import family_of, in_order, title_of
 from localsim.families.base import SUCCESS
 from localsim.models.registry import labelled
 from localsim.reports.document import Cell, Column, Count, Report, Table, Term
 from localsim.reports.figures.references import beside, heading, sentences
 from localsim.reports.results import Result, shown
 from localsim.runs.telling import of_people
-from localsim.runs.words import HIT_IS_NO_LEAK
+from localsim.runs.words import HIT_IS_NO_LEAK, MARKS, conversations
 
 NOT_SEARCHED = "not looked for"
 """Stands where a number of leaks would stand if no conversation of the cell was searched for leaks."""
@@ -75,6 +75,40 @@ def tables(data: Report) -> list[Head]:
     return found
 
 
+def brief(data: Report) -> Iterator[Table]:
+    """Yield a table for each family with a line for each condition: success, what it could not know, and turns."""
+    for family in in_order(row.family for row in data.comparison):
+        rows = [row for row in data.comparison if row.family == family]
+        kept = _kept(data, family) | _goals(family, rows) | _UNTOLD
+        found = [each for each in _measures(data, family, rows) if each.key in kept or each is LEAKS]
+        models = list(dict.fromkeys(row.model for row in rows))
+        counts = {(row.completed, row.n) for row in rows}
+        alike = len(counts) == 1 and min(counts)[0] == max(counts)[1]
+        title = title_of(family_of(family)) + (f", {labelled(models[0], whole=False)}" if len(models) == 1 else "")
+        title += f" ({conversations(rows[0].n)} in each mode)" if alike else ""
+        heads = ["mode", *(["model"] if len(models) > 1 else []), *([] if alike else ["conversations"])]
+        lines: list[list[Cell]] = []
+        for row in rows:
+            name: list[Cell] = [f"{MARKS.get(row.mode, ' ')} {row.condition}"]
+            name += [row.model] if len(models) > 1 else []
+            lines.append([*name, *([] if alike else [Count.of_row(row)]), *(cell(each, row) for each in found)])
+        yield Table(title, [*heads, *(each.heading for each in found)], lines, unsearched(data, family))
+
+
+_UNTOLD = {"peeking", "omniscient_leaks", "unearned"}
+"""Measures of what somebody used who could not know it; the brief tables have no others beside outcomes and turns."""
+
+
+def conclusions(data: Report) -> list[str]:
+    """Return what a report says in short: whose talks do not play, and at most MOST sentences with amounts."""
+    silent, told = data.playing.sentences(), data.aloud.conclusions if data.aloud else ()
+    return [*silent, *(told[:MOST] or [each for each in answer(data) if each not in silent][:MOST])]
+
+
+MOST = 3
+"""Conclusions on a screen."""
+
+
 def answer(data: Report) -> list[str]:
     """Return the sentences that a report begins with: whose talks do not play, and the conclusions about several
     runs and about its own run.
@@ -113,7 +147,7 @@ def left_out(data: Report, family: str) -> list[str]:
 
 
 def _constants(data: Report, family: str, rows: Sequence[Result]) -> tuple[list[Measure], list[str]]:
-    """Return `constants` of the head's measures; unearned hits and their number by chance stay or go together."""
+    """Return `constants` of the head's measures; untold hits and their number by chance stay or go together."""
     wanted, kept, counted = _wanted(data, family, rows), _kept(data, family), family_of(family).hits
     scores = (counted.score, counted.chance) if counted else ()
     pair = {each.key for each in family_of(family).measures if each.score in scores and each.summed != "excess"}

@@ -7,15 +7,15 @@ not play (`playing`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from localsim.conversation.measures import Measure
 from localsim.families import family_of, in_order, title_of
 from localsim.reports.document import Report
 from localsim.reports.evidence.interviews import answered
 from localsim.reports.results import Number, Result
+from localsim.reports.validity.effects import CAUSES, effect, known_of
 from localsim.reports.validity.findings import Answer, Finding, Headline, finding
 
 Row = dict[str, Any]
@@ -23,13 +23,12 @@ SUCCESS = "success_rate"
 PEEKING = "peeking"
 """Key of the measure that estimates how often a first choice used the other side; families define it."""
 INFORMATION, AUTHORSHIP = "information", "authorship"
-Findings = Mapping[str, Finding | None]
 Turns = Callable[[str, str, str], bool]
 """True if the sign of (family, measure, contrast) turns in some variant of the prompts."""
 
 
 def headline(data: Report, compared: Sequence[Row], turns: Turns = lambda *_: False) -> Headline:
-    """Return the answer of a report: the modes of each family and model by success, then its findings.
+    """Return the answer of a report: its primary findings, the others, and the modes of each family by success.
 
     `compared` are the rows of `comparison.compare`; `turns` tells the signs that variants turn.
     """
@@ -38,8 +37,9 @@ def headline(data: Report, compared: Sequence[Row], turns: Turns = lambda *_: Fa
     cells = [(family, model) for family in in_order(row["family"] for row in compared) for model in models]
     cells = [cell for cell in cells if cell not in withheld]
     found = [each for cell in cells if (each := _answer(*cell, data, compared, turns)) is not None]
-    sentences = [sentence for each in found for sentence in each.ranking]
-    sentences += [sentence for each in found for sentence in each.sentences]
+    sentences = [each.sentences[0] for each in found]
+    sentences += [sentence for each in found for sentence in each.sentences[1:]]
+    sentences += [sentence for each in found for sentence in each.ranking]
     if unknown := [each for each in found if each.peeking == "unknown"]:
         sentences.append(_unknown_peeking(unknown))
     if any(one and one.verdict == "not told" for each in found for one in each.findings.values()):
@@ -93,12 +93,11 @@ def _answer(family: str, model: str, data: Report, compared: Sequence[Row], turn
     about = next(each for each in data.measures if each.key == measure)
     several = len({row["model"] for row in compared if row["family"] == family and row["model"]}) > 1
     title = title_of(family_of(family)) + (f" ({model})" if several else "")
-    if {each.verdict for each in findings.values() if each} == {"not told"}:
-        sentences = [f"{title}: {_whether(findings, about)}{_missing(findings)}."]
-    else:
-        sentences = [f"{title}: {_sizes(findings, about.heading)}; {_tail(findings)}{_missing(findings)}."]
-    peeking = _peeking(family, model, data)
+    sentences = [f"{title}: {effect(CAUSES[name], each, about.heading)}." for name, each in findings.items() if each]
+    peeking = _peeking(family, model, title, data)
     sentences += [peeking] if peeking not in ("", "unknown") else []
+    if absent := [CAUSES[name] for name, each in findings.items() if each is None]:
+        sentences.append(f"{title}: this run lacks a mode to tell what {' and '.join(absent)} changes.")
     success = next((row for row in own if (row["measure"], row["contrast"]) == (SUCCESS, INFORMATION)), None)
     return Answer(
         family=family,
@@ -157,8 +156,8 @@ def _sure(tests: Sequence[Finding]) -> str:
         return "chance can explain these differences"
     parts = []
     for each in found:
-        sizes = [text.replace("+", "") for text in _known(_upwards(each), counted=False)]
-        parts.append(f"{each.conditions[0]} and {each.conditions[1]} differ by {', '.join(sizes)}")
+        size, *between = (text.replace("+", "") for text in known_of(_upwards(each)))
+        parts.append(f"{each.conditions[0]} and {each.conditions[1]} differ by {size} ({', '.join(between)})")
     rest = ", and can tell no other two modes apart" if len(found) < len(tests) else ""
     return f"this run finds that {', '.join(parts)}{rest}"
 
@@ -171,109 +170,8 @@ def _upwards(found: Finding) -> Finding:
     return replace(found, difference=-found.difference, interval=(-high, -low))
 
 
-def _sizes(findings: Findings, heading: str) -> str:
-    """Return the differences of causes, or of contrasts, with their intervals."""
-    parts: list[str] = []
-    counted = not _together(findings.values())
-    for name, each in findings.items():
-        cause, what = _CAUSES.get(name, name), "it" if parts else heading
-        if each and each.verdict == "withheld":
-            parts.append(f"{cause} changed {what} by an amount that this report withholds")
-        elif each:
-            size, *known = _known(each, counted)
-            parts.append(f"{cause} changed {what} by {size}" + (f" ({', '.join(known)})" if known else ""))
-    return ", ".join(parts)
-
-
-def _whether(findings: Findings, about: Measure) -> str:
-    """Return the differences of a run that finds none of them: it cannot tell whether they are changes."""
-    known = {name: each for name, each in findings.items() if each}
-    counted = not _together(known.values())
-    parts: list[str] = []
-    for name, each in known.items():
-        what = about.heading if not parts else "it"
-        parts.append(f"{_CAUSES[name]} changed {what} ({', '.join(_known(each, counted))})")
-    if all(each.scenarios == 1 for each in known.values()):
-        end = "; one scenario cannot tell a change from none"
-    elif few := _too_few(known.values()):
-        end = f"; {few.strip(' ()')}"
-    else:
-        end = "" if counted else f"; it has {_scenarios(next(iter(known.values())).scenarios)}"
-    return f"this run cannot tell whether {' or '.join(parts)}{end}"
-
-
-_CAUSES = {
-    INFORMATION: "seeing every side",
-    AUTHORSHIP: "one author for both sides",
-    "both": "one author who sees every side",
-    "author": "one author, turn by turn,",
-    "text": "one text instead of turns",
-    "information+author": "one author, turn by turn, who sees every side,",
-}
-
-
-def _known(found: Finding, counted: bool) -> list[str]:
-    """Return a difference, then its interval, and if `counted` its number of scenarios."""
-    size = _size(found.difference, found.kind)
-    points = "" if found.kind != "share" else " point" if abs(float(size)) == 1 else " points"
-    small = "less than a point" if points else "less than 0.01"
-    shown = f"0{points}" if found.difference == 0 else f"{size}{points}" if float(size) else small
-    interval = [f"95% {' to '.join(_size(end, found.kind) for end in found.interval)}"] if found.interval else []
-    return [shown, *interval, *([_scenarios(found.scenarios)] if counted else [])]
-
-
-def _scenarios(count: int) -> str:
-    return f"{count} scenario{'s' if count != 1 else ''}"
-
-
-def _together(findings: Iterable[Finding | None]) -> str:
-    """Return "with 12 scenarios " if all findings have as many; "" if each has a number of its own."""
-    counts = {each.scenarios for each in findings if each}
-    return f"with {_scenarios(counts.pop())} " if len(counts) == 1 else ""
-
-
-def _too_few(findings: Iterable[Finding]) -> str:
-    """Return a note on the finding with the fewest scenarios if they are too few for any finding."""
-    least = max(findings, key=lambda each: each.p_least)
-    few = f"{_scenarios(least.scenarios)} cannot give a p below {_p(least.p_least)}"
-    return f" ({few})" if least.too_few else ""
-
-
-def _tail(findings: Findings) -> str:
-    """Return what the tests say of the differences, in their order, if one is found or withheld."""
-    verdicts = {name: each.verdict for name, each in findings.items() if each}
-    if "withheld" in verdicts.values():
-        return "its sign depends on the wording of the prompts, so this is no finding"
-    found = [_CAUSES[name] for name, verdict in verdicts.items() if verdict == "found"]
-    which = "all of it" if len(found) == len(verdicts) else f"only the change by {' and '.join(found)}"
-    return f"{_together(findings.values())}this run finds {which}"
-
-
-def _missing(findings: Findings) -> str:
-    """Return what a run lacks a mode to tell."""
-    absent = [_CAUSES[name] for name, each in findings.items() if each is None]
-    return f"; it lacks a mode to tell what {' and '.join(absent)} changes" if absent else ""
-
-
-def contrasts_sentence(causes: Mapping[str, Finding], heading: str) -> str:
-    """Return the differences of several pairs of conditions, their intervals and what their tests say, as a sentence.
-
-    The findings are about one measure, which has this heading. A cause is what tells the two conditions of a finding
-    apart. Pairs with different numbers of scenarios state their own.
-    """
-    n = _together(causes.values())
-    found = [cause for cause, each in causes.items() if each.verdict == "found"]
-    if all(each.scenarios == 1 for each in causes.values()):
-        tail = "one scenario cannot tell a change from none"
-    elif found:
-        tail = f"{n}this finds the change by {' and '.join(found)}"
-    else:
-        tail = f"{n}none of it can be told from no change{_too_few(causes.values())}"
-    return f"{_sizes(causes, heading)}; {tail}."
-
-
-def _peeking(family: str, model: str, data: Report) -> str:
-    """Return a sentence on choices that used the other side, by mode; "unknown" if no mode has enough of them.
+def _peeking(family: str, model: str, title: str, data: Report) -> str:
+    """Return a sentence on first choices that used the other side, by mode; "unknown" if no mode has enough of them.
 
     It is empty if no mode has this measure.
     """
@@ -284,11 +182,11 @@ def _peeking(family: str, model: str, data: Report) -> str:
         return "unknown" if cells else ""
     used = [row for row in told if (row.number(PEEKING).low or 0.0) > 0]
     lucky = [row for row in told if row not in used]
-    parts = [f"beyond chance in {', '.join(map(_share, used))}"] if used else []
-    parts += [f"no more than chance explains in {', '.join(map(_share, lucky))}"] if lucky else []
+    parts = [f"was found in {', '.join(map(_share, used))}"] if used else []
+    parts += [f"{'none was found' if used else 'was not found'} in {', '.join(map(_most, lucky))}"] if lucky else []
     few = [row.condition for row in cells if row not in told]
-    parts += [f"too few to tell in {', '.join(few)}"] if few else []
-    return f"First guesses or offers that used the other side: {'; '.join(parts)}."
+    parts += [f"too few were judged to tell in {', '.join(few)}"] if few else []
+    return f"{title}: peeking (a first guess or offer that used the other side) {'; '.join(parts)}."
 
 
 def _tells(peeking: Number) -> bool:
@@ -305,14 +203,14 @@ def _unknown_peeking(answers: Sequence[Answer]) -> str:
 def _share(row: Result) -> str:
     """Return peeking in a condition with its interval, and with the judged conversations if these are not all."""
     found = row.number(PEEKING)
-    judged = row.completed if found.n is None else found.n
-    of = f", {judged} of {row.completed} judged" if judged < row.completed else ""
-    return f"{row.condition} {found.value:.0%} (95% {found.low:.0%} to {found.high:.0%}{of})"
+    return f"{row.condition} ({found.value:.0%}, 95% interval {found.low:.0%} to {found.high:.0%}{_judged(row)})"
 
 
-def _size(value: float, kind: str) -> str:
-    return f"{100 * value:+.0f}" if kind == "share" else f"{value:+.2f}"
+def _most(row: Result) -> str:
+    """Return the most peeking that a condition can have had."""
+    return f"{row.condition} (at most {max(0.0, row.number(PEEKING).high or 0.0):.0%}{_judged(row)})"
 
 
-def _p(value: float | None) -> str:
-    return "unknown" if value is None else "< .001" if value < 0.001 else f"{value:.3f}".lstrip("0")
+def _judged(row: Result) -> str:
+    n = row.number(PEEKING).n
+    return f", {n} of {row.completed} judged" if n is not None and n < row.completed else ""

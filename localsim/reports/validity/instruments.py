@@ -72,15 +72,15 @@ _DETECTOR: tuple[tuple[str, str, str, str, str], ...] = (
         "transcripts",
         "omniscient_precision",
         "omniscient_found",
-        "omniscient precision",
-        "of the omniscient leaks that it reports, the right ones",
+        "precision of untold facts",
+        "of the untold facts that it reports, the right ones",
     ),
     (
         "transcripts",
         "omniscient_recall",
         "omniscient_labelled",
-        "omniscient recall",
-        "of the omniscient leaks, those that it finds",
+        "recall of untold facts",
+        "of the untold facts, those that it finds",
     ),
 )
 """Part of the detector's accuracy, key of the share, key of its n, name, meaning."""
@@ -168,7 +168,7 @@ def sentences(errors: Sequence[Error], *, short: bool = False) -> list[str]:
     for instrument in dict.fromkeys(each.instrument for each in errors):
         own = [each for each in errors if each.instrument == instrument]
         shares = [Number("share", each.value) if short else each.share for each in own]
-        parts = [f"{each.error} {share} of {each.n or NOT_RECORDED}" for each, share in zip(own, shares, strict=True)]
+        parts = [f"{share} of {each.n or NOT_RECORDED} ({each.error})" for each, share in zip(own, shares, strict=True)]
         origin = f"Labels by {own[0].labelled_by}; raters: {own[0].raters}; agreement: {own[0].agreement}."
-        told.append(f"{instrument[:1].upper()}{instrument[1:]}: {', '.join(parts)}. {origin}")
+        told.append(f"{instrument[:1].upper()}{instrument[1:]}, right in {', '.join(parts)}. {origin}")
     return told

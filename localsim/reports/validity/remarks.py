@@ -102,10 +102,10 @@ def _of_small(text: str, models: Sequence[str], played: Sequence[str]) -> Iterat
 SMALL_MODELS = {
     "SmolLM2-135M": "SmolLM2-135M is a very small model: good for trying the tool, not for conclusions about people.",
     "localsim-starter.": (
-        "The starter is a very small model. It was trained on these tasks in all three modes, on talks of scripted "
-        "players who never used the other side's facts: how it talks is its teachers' habit. Its goal is to find "
-        "exactly the friends in common in 90% of searches. On 60 fresh ones it found them in 85%, and as the writer "
-        "of a script in 43%, because it mixes up the sides: that need not be a disadvantage of omniscience."
+        "The starter is a very small model, for trying the tool. It learnt from scripted players who never use the "
+        "other side's facts, so that it does not peek says nothing about other models. It finds exactly the friends in "
+        "common in 85% of fresh searches (its goal is 90%), and as the writer of a script in 43%: there it mixes up "
+        "the sides."
     ),
 }
 """Start of a file's name -> warning about models in such files."""

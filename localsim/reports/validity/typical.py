@@ -18,8 +18,8 @@ Group = dict[Condition, queries.Episode]
 """The episodes of one scenario and seed, by condition."""
 
 RULE = (
-    "The rule of choice: the scenario and seed that most conditions completed and whose success, then number of turns, "
-    "are nearest to the medians of each condition; of equals, the lowest seed."
+    "The rule of choice: of the scenarios and seeds that most conditions completed, the one that is nearest to the "
+    "medians of each condition, first in success, then in turns; of equals, the lowest seed."
 )
 
 

@@ -190,7 +190,7 @@ def _clashes(connection: Connection) -> Iterator[Clash]:
         "WHERE s.state = '' AND s.run_id NOT IN (SELECT new_run FROM other_plans) ORDER BY 1"
     ).fetchall()
     for episode_id, run_id, scenario, mode, turn in rows:
-        place = f"differs from turn {turn} on" if turn is not None else "differs in its record"
+        place = f"differs from turn {turn + 1} on" if turn is not None else "differs in its record"
         yield Clash("episode", episode_id, f"{scenario}, {mode}, of run {run_id}: {place}")
 
 

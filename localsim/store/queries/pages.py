@@ -112,7 +112,7 @@ class EpisodeRow(Sibling):
     success: float | None
     """None where it is not scored."""
     hits: float
-    """Unearned hits."""
+    """Untold hits."""
     disclosed: int
     early: int
     """Facts that were disclosed too early."""
@@ -171,7 +171,7 @@ class EpisodeFilter:
     outcome: str = ""
     """`success`, `no success`, or `failures`: no success, or broken off."""
     leaks: str = ""
-    """`any`, `early`, `omniscient`, or `hits`: unearned hits."""
+    """`any`, `early`, `omniscient`, or `hits`: untold hits."""
     words: str = ""
     """Part of the scenario's title or of any turn, in any case."""
     page: int = 1
@@ -231,7 +231,7 @@ def results(store: Store, runs: Sequence[str]) -> list[ResultRow]:
 
 
 def episodes_of_run(store: Store, run_id: str, chosen: EpisodeFilter, hits: Sequence[str]) -> list[EpisodeRow]:
-    """The episodes of a run that pass a filter, by family, scenario and index; the scores `hits` are unearned hits."""
+    """The episodes of a run that pass a filter, by family, scenario and index; the scores `hits` are untold hits."""
     condition, values = chosen.condition()
     return store.select(
         EpisodeRow,

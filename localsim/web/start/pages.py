@@ -30,7 +30,7 @@ _USUAL = "scripted:omniscient"
 """The players that show the difference between the modes best, and in seconds."""
 _QUICK = "Seconds, without a language model."
 _FIRST = "mutual_friends_10"
-"""The scenario that is chosen first: with these players only omniscient modes have an unearned hit in it."""
+"""The scenario that is chosen first: with these players only omniscient modes have an untold hit in it."""
 
 
 @dataclass(frozen=True)

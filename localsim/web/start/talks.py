@@ -79,7 +79,7 @@ class Watched:
 
     @property
     def answer(self) -> str:
-        """Which talks do not play, when each reached its goal, and which have unearned hits; '' until all three are
+        """Which talks do not play, when each reached its goal, and which have untold hits; '' until all three are
         completed.
         """
         marked = {talk.mode: talk.marked for talk in self.talks if talk.marked}
@@ -101,7 +101,7 @@ class Watched:
             ]
             sentences += [f"{said}: {', '.join(parts)}."] if parts else []
         hits = [f"{each.hits} in {mode}" for mode, each in done.items() if each.hits]
-        sentences += [f"Unearned hits: {', '.join(hits)}."] if hits else []
+        sentences += [f"Untold hits: {', '.join(hits)}."] if hits else []
         sentences += ["One talk in each mode cannot tell a difference from chance."] if not self.scripted else []
         return " ".join(sentences) if len(sentences) > (not self.scripted) else ""
 

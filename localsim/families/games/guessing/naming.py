@@ -59,7 +59,7 @@ class Naming(Replayed):
         g.share("checked", "checked", "share of answers whose truth the rules can check"),
         g.mean(
             "unearned",
-            "named beyond chance",
+            "peeking",
             "how often the first name is right, beyond a choice by chance among what fits the answers",
             "first_name",
             summed="excess",

@@ -81,7 +81,7 @@ class Wordle(Replayed):
         g.share("invalid", "no words", "share of guesses that are no words of the list"),
         g.mean(
             "unearned",
-            "other's letter",
+            "peeking",
             "how often a guess has the other's letter before the other said a word, beyond chance",
             "used_letter",
             summed="excess",
