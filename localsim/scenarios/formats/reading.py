@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +16,31 @@ Object = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Unmapped:
-    """A field of a file that was not taken over, or not as it stands."""
+    """A kind of field that was not taken over, or not as it stands."""
 
     where: str
-    """The object: file and line, or file and number of the object."""
+    """The first object that has it: file and line, or file and number of the object."""
     field: str
     why: str
+    count: int = 1
+    """Number of objects that have it."""
+    example: str = ""
+    """What the first of them holds, where that helps to find it."""
 
 
 class Missing:
-    """Collects what could not be mapped, each field of an object once."""
+    """Counts what could not be mapped by its kind, each field of an object once."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, str], Unmapped] = {}
+        self._first: dict[tuple[str, str], Unmapped] = {}
+        self._places: dict[tuple[str, str], set[str]] = {}
 
-    def note(self, where: str, field: str, why: str) -> None:
-        """Remember a field."""
-        self._found.setdefault((where, field), Unmapped(where, field, why))
+    def note(self, where: str, field: str, why: str, example: str = "") -> None:
+        """Remember a field of an object."""
+        kind = (field, why)
+        shown = example if len(example) <= _SHOWN else f"{example[:_SHOWN]}..."
+        self._first.setdefault(kind, Unmapped(where, field, why, example=shown))
+        self._places.setdefault(kind, set()).add(where)
 
     def unknown(self, where: str, data: Object, known: frozenset[str]) -> None:
         """Remember the fields of an object that are not `known` and hold something."""
@@ -42,8 +50,12 @@ class Missing:
 
     @property
     def all(self) -> tuple[Unmapped, ...]:
-        """Everything noted, in order."""
-        return tuple(self._found.values())
+        """The kinds of what was noted, in order."""
+        return tuple(replace(first, count=len(self._places[kind])) for kind, first in self._first.items())
+
+
+_SHOWN = 60
+"""Characters of an example."""
 
 
 def objects(path: Path, hint: str) -> Iterator[tuple[str, Object]]:
