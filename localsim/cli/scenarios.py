@@ -380,6 +380,9 @@ def _brought(found: Brought, folder: Path) -> Answer:
         yield from (f"  {count} left out: {reason}" for reason, count in found.left_out.items())
         if found.unmapped:
             yield "Not taken over, or not as it stands:"
-            yield Table.of([vars(each) for each in found.unmapped], "where", "field", "why")
+            rows = [[each.count, each.field, each.why, each.where, each.example] for each in found.unmapped]
+            example = any(each.example for each in found.unmapped)
+            heads = ["objects", "field", "why", "first", *(["such as"] if example else [])]
+            yield Table(heads, [row if example else row[:-1] for row in rows])
 
     return Answer(found.as_json(), text())

@@ -36,8 +36,6 @@ class HumanTalk:
     scenario: LoadedScenario
     turns: tuple[tuple[str, Action], ...]
     """(agent, action), in order; the same agent may have several turns in a row. WORLD is the agent of what is told."""
-    readers: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    """Index of a turn that not everybody could read -> who could, its author first."""
     stop_reason: StopReason = "ended"
     outcome: tuple[Score, ...] = ()
     """The corpus's own account of the outcome, with names that begin with `corpus_`."""
@@ -47,6 +45,8 @@ class HumanTalk:
     """The mode in which another tool made it; `people` if people held it."""
     models: tuple[tuple[str, str], ...] = ()
     """(agent, model) of the models that another tool used; empty for people."""
+    readers: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    """Index of a turn that not everybody could read -> who could, its author first."""
 
 
 class LeftOut(Exception):

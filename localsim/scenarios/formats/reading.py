@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from localsim.errors import InvalidInput
-from localsim.paths import json_value, read_json_lines
+from localsim.paths import json_values, read_text
 
 Object = Mapping[str, Any]
 
@@ -63,28 +62,10 @@ def objects(path: Path, hint: str) -> Iterator[tuple[str, Object]]:
 
     Raises InvalidInput for a file that is none of these.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"cannot be read: {error}", where=str(path)) from error
+    text = read_text(path)
     if not text.strip():
         raise InvalidInput("the file is empty", where=str(path), hint=hint)
-    for where, value in _values(text, path, hint):
+    for where, value in json_values(text, str(path), hint):
         if not isinstance(value, Mapping):
             raise InvalidInput("not an object", where=where, hint=hint)
         yield where, value
-
-
-def _values(text: str, path: Path, hint: str) -> list[tuple[str, Any]]:
-    try:
-        value = json_value(text)
-    except json.JSONDecodeError as error:
-        if text.lstrip().startswith("{") and "\n" in text.strip() and error.msg == "Extra data":
-            return read_json_lines(path)
-        where = f"{path}:{error.lineno}:{error.colno}"
-        raise InvalidInput(f"not JSON: {error.msg}", where=where, hint=hint) from error
-    except ValueError as error:
-        raise InvalidInput(f"not JSON: {error}", where=str(path), hint=hint) from error
-    if isinstance(value, list):
-        return [(f"{path}, item {number}", item) for number, item in enumerate(value, start=1)]
-    return [(str(path), value)]
