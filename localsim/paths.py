@@ -10,6 +10,7 @@ import codecs
 import json
 import math
 import os
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
@@ -144,6 +145,14 @@ def lanes_override() -> int | None:
     """Return the number of conversations that `-j auto` takes (LOCALSIM_LANES); None where it may be measured."""
     value = os.environ.get("LOCALSIM_LANES", "")
     return max(1, int(value)) if value.isdecimal() else None
+
+
+def file_name(run_id: str) -> str:
+    """Return the id of a run where it becomes the name of a file. Raises InvalidInput for one that leads elsewhere."""
+    if not re.fullmatch(r"[A-Za-z0-9][\w.~-]{0,100}", run_id, re.ASCII):
+        hint = "localsim did not write this database; -o names a file"
+        raise InvalidInput(f"the id of the run, {run_id!r}, cannot be the name of a file", hint=hint)
+    return run_id
 
 
 def json_value(text: str) -> Any:

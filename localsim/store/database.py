@@ -52,6 +52,8 @@ _RUN = "SELECT 1 FROM runs WHERE run_id = ?"
 
 _MEMORY = "4GB"
 """Memory limit of a restricted connection: a query that a person typed must not exhaust the machine."""
+_SPILLED = "8GB"
+"""The most that such a connection may put on the disk beside the database, if it needs more memory."""
 
 Took = Callable[["Store", str, str], None]
 """Is told which run `@last` or `@last-N` is: the store, the reference and the id."""
@@ -113,6 +115,7 @@ class Store:
         config: dict[str, Any] = dict(SAFE)
         if restricted:
             config |= {"enable_external_access": False, "lock_configuration": True, "memory_limit": _MEMORY}
+            config |= {"max_temp_directory_size": _SPILLED}
         with sharing_of(self.path).admission("restricted" if restricted else "read"):
             connection = self._connect(self._patience_s, read_only=True, config=config)
             try:

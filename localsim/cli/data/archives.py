@@ -12,6 +12,7 @@ from localsim.cli.common import db_option, run_argument, store_of
 from localsim.cli.progress import Progress, say
 from localsim.conversation.episode import counted
 from localsim.errors import TooManyFailures
+from localsim.paths import file_name
 
 
 @click.command()
@@ -31,7 +32,7 @@ def bundle(run: str, output: Path | None, db: str | None) -> Answer:
 
     store = store_of(db)
     run_id = store.run_id(run)
-    target = output or Path(f"{run_id}.zip")
+    target = output or Path(f"{file_name(run_id)}.zip")
     manifest = write(store, run_id, target)
 
     def text() -> Text:

@@ -13,6 +13,7 @@ from localsim.cli.answers import Answer, Note, Text, answers
 from localsim.cli.common import db_option, files_argument, run_argument, store_of
 from localsim.cli.progress import Reassurance, say
 from localsim.conversation.episode import counted
+from localsim.paths import file_name
 from localsim.store.database import Store
 from localsim.store.queries import runs as queries
 
@@ -106,7 +107,7 @@ def _files(store: Store, run_id: str, form: str, output: str | None) -> list[Any
     from localsim.runs.transfer.sending import FORMATS, send
 
     ending = {"parquet": "", "csv": "", "sotopia": "", "hf": "", "inspect": ".json"}.get(form, ".jsonl")
-    target = Path(output or f"export-{run_id}{ending}")
+    target = Path(output or f"export-{file_name(run_id)}{ending}")
     if form in ("sft", "sharegpt"):
         from localsim.finetune.source import chats_of_episodes, episodes_of_run, write_chats
 
