@@ -11,6 +11,7 @@ import json
 import math
 import os
 import re
+import shutil
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
@@ -145,6 +146,29 @@ def lanes_override() -> int | None:
     """Return the number of conversations that `-j auto` takes (LOCALSIM_LANES); None where it may be measured."""
     value = os.environ.get("LOCALSIM_LANES", "")
     return max(1, int(value)) if value.isdecimal() else None
+
+
+LEAST_FREE = 1_000_000
+"""Bytes that a disk must have left before a command begins to work for a file on it."""
+
+
+def cannot_write(place: Path) -> str:
+    """Return why a file or folder that is to be written cannot be, as far as it is known before; '' if it can."""
+    here = place.absolute()
+    try:
+        while not here.exists():
+            if here.is_symlink() or here == here.parent:
+                return "its folder does not exist"
+            here = here.parent
+        if here != place.absolute() and not here.is_dir():
+            return f"{here} is no folder"
+        if not os.access(here, os.W_OK | (os.X_OK if here.is_dir() else 0)):
+            return "no permission, or a disk that can only be read"
+        if (here.is_dir() or here.is_file()) and shutil.disk_usage(here).free < LEAST_FREE:
+            return "the disk is full"
+    except OSError as error:
+        return str(error.strerror)
+    return ""
 
 
 def file_name(run_id: str) -> str:

@@ -14,6 +14,7 @@ from localsim.cli import completion
 from localsim.cli.common import (
     Finite,
     Reassurance,
+    Target,
     clean,
     conditions_argument,
     db_option,
@@ -265,7 +266,7 @@ def _print_design(row: dict[str, Any], seeds: tuple[int, ...]) -> None:
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=Target(path_type=Path),
     default="figures",
     show_default=True,
     help="Write the figures to this folder.",

@@ -21,6 +21,7 @@ import duckdb
 from filelock import FileLock, Timeout
 
 from localsim.errors import DatabaseError, InvalidInput
+from localsim.paths import cannot_write
 from localsim.store.held import Held
 from localsim.store.journal import is_written, journal_folder, leftover_journals, read_journal, remove_if_empty
 from localsim.store.lock import (
@@ -209,7 +210,10 @@ class Store:
             )
 
     def ensure_usable(self) -> None:
-        """Raise DatabaseError if a run could not write its rows; called before models are loaded."""
+        """Raise DatabaseError if rows could not be written; called before models are loaded and before long work."""
+        if problem := cannot_write(self.path):
+            hint = "choose another place with --db"
+            raise DatabaseError(f"cannot write here: {problem}", where=str(self.path), hint=hint)
         if self.path.exists():
             with suppress(Busy), self.writing(patience_s=1.0):
                 return

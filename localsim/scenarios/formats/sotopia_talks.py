@@ -165,7 +165,7 @@ def _task(where: str, log: Log, held: Files) -> Task:
         _, environment = held.environments[log.environment]
         return task_of(environment, [person_of(held, key, where) for key in log.agents], held, where)
     names = list(log.social_goals) or _names_in(log)
-    if len(names) < len(log.agents):
+    if 0 < len(names) < len(log.agents):
         raise LeftOut(SAME_NAME)
     if len(names) < 2:
         hint = "give the files of environment and agent profiles, too"
