@@ -164,7 +164,8 @@ def cannot_write(place: Path) -> str:
             return f"{here} is no folder"
         if not os.access(here, os.W_OK | (os.X_OK if here.is_dir() else 0)):
             return "no permission, or a disk that can only be read"
-        if (here.is_dir() or here.is_file()) and shutil.disk_usage(here).free < LEAST_FREE:
+        usage = shutil.disk_usage(here if here.is_dir() else here.parent)
+        if usage.total and usage.free < LEAST_FREE and not here.is_char_device():
             return "the disk is full"
     except OSError as error:
         return str(error.strerror)
