@@ -7,9 +7,9 @@ people select it; that is stored as `corpus_success`, beside what is read from t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
 from localsim.conversation.episode import Score
 from localsim.conversation.human_talks import NAMES, Corpus, HumanTalk, LeftOut, id_of, loaded
@@ -17,7 +17,7 @@ from localsim.errors import InvalidInput
 from localsim.families import cocoa
 
 _FAMILY = "mutual_friends"
-Item = dict[str, str]
+Item = dict[str, Annotated[str, BeforeValidator(str)]]
 _ITEMS = TypeAdapter(tuple[list[Item], list[Item]])
 _PHRASES = {
     "hobby": "likes {}",
@@ -101,7 +101,8 @@ def _outcome(chat: cocoa.Chat, turns: tuple[tuple[str, Any], ...]) -> Iterator[S
 
 def fits(data: Mapping[str, Any]) -> bool:
     """Return True for a chat of this corpus."""
-    return cocoa.has_items(cocoa.kbs_of(data), lambda item: all(isinstance(value, str) for value in item.values()))
+    simple = (str, int, float)
+    return cocoa.has_items(cocoa.kbs_of(data), lambda item: all(isinstance(value, simple) for value in item.values()))
 
 
 CORPUS = Corpus("mutual-friends", "MutualFriends, cocoa's JSON", fits, read)

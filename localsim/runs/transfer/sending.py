@@ -27,7 +27,8 @@ CANNOT_HOLD: Mapping[str, Mapping[str, str]] = {
     "inspect": _PROMPTS | {"leaks": "their number is a score", "scenarios": "only setting, family and answer key"},
     "jsonl": _DOCUMENTS | _PROMPTS,
     "parquet, csv, hf": _DOCUMENTS,
-    "sft, sharegpt": _DOCUMENTS | {"scores": "a chat has none", "turns of others": "only those that the agent could read"},
+    "sft, sharegpt": _DOCUMENTS
+    | {"scores": "a chat has none", "turns of others": "only those that the agent could read"},
 }
 """Format of `export` -> what it has no place for -> why. An archive and a partition hold everything of a run."""
 

@@ -86,10 +86,12 @@ def read(files: Sequence[Path], pairs: int) -> Found:
     tasks, talks = list(combined(held)), list[HumanTalk]()
     left_out: Counter[str] = Counter()
     for where, log in held.logs:
+        before = set(held.playing)
         try:
             talks.append(talk_of(where, log, held))
         except LeftOut as reason:
             left_out[str(reason)] += 1
+            held.playing = before
     tasks += paired(held, pairs)
     note_idle(held)
     made: dict[str, LoadedScenario] = {}
@@ -334,12 +336,12 @@ def _act(who: int, text: str, receiver: str, names: Sequence[str], where: str, m
 
     Raises LeftOut for a message of another form, because nobody knows who was to read it.
     """
-    others = [] if receiver == WORLD else [receiver]
+    others: list[str] | None = [] if receiver == WORLD else [receiver]
     rest = text.lstrip()
     if private := _PRIVATE.match(rest):
         others, rest = _named(private["names"]), rest[private.end() :]
     action = _action(rest)
-    if action is None:
+    if action is None or others is None:
         missing.note(where, "messages", f"{UNKNOWN}; the episode is left out", text.strip())
         raise LeftOut(UNKNOWN)
     if any(names.count(other) != 1 for other in others):
@@ -349,12 +351,15 @@ def _act(who: int, text: str, receiver: str, names: Sequence[str], where: str, m
     return _Act(who, action, (who, *sorted({names.index(other) for other in others} - {who})))
 
 
-def _named(text: str) -> list[str]:
-    """Return the names in `[private to ...]`: a list as Python writes it, or names with commas between them."""
+def _named(text: str) -> list[str] | None:
+    """Return the names in `[private to ...]`: a list as Python writes it, or names with commas between them.
+
+    None for anything else.
+    """
     try:
         found = ast.literal_eval(text) if text.startswith("[") else text.split(", ")
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        raise LeftOut(UNKNOWN) from None
+        return None
     return [str(each).strip() for each in found]
 
 

@@ -90,8 +90,8 @@ def is_table(text: str) -> bool:
 
 
 def _body(text: str) -> str:
-    """Return a table without a first line `sep=;`, which tells Excel the separator."""
-    return text.partition("\n")[2] if _TOLD.match(text) else text
+    """Return a table without blank lines before it, and without a first line `sep=;`, which tells Excel the separator."""
+    return (text.partition("\n")[2] if _TOLD.match(text) else text).lstrip("\r\n")
 
 
 def _separator(text: str) -> str:
