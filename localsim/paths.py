@@ -6,9 +6,12 @@ This module knows nothing of what the files hold; `json_value` and `read_json_li
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
 import os
+import re
+import shutil
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
@@ -145,6 +148,38 @@ def lanes_override() -> int | None:
     return max(1, int(value)) if value.isdecimal() else None
 
 
+LEAST_FREE = 1_000_000
+"""Bytes that a disk must have left before a command begins to work for a file on it."""
+
+
+def cannot_write(place: Path) -> str:
+    """Return why a file or folder that is to be written cannot be, as far as it is known before; '' if it can."""
+    here = place.absolute()
+    try:
+        while not here.exists():
+            if here.is_symlink() or here == here.parent:
+                return "its folder does not exist"
+            here = here.parent
+        if here != place.absolute() and not here.is_dir():
+            return f"{here} is no folder"
+        if not os.access(here, os.W_OK | (os.X_OK if here.is_dir() else 0)):
+            return "no permission, or a disk that can only be read"
+        usage = shutil.disk_usage(here if here.is_dir() else here.parent)
+        if usage.total and usage.free < LEAST_FREE and not here.is_char_device():
+            return "the disk is full"
+    except OSError as error:
+        return str(error.strerror)
+    return ""
+
+
+def file_name(run_id: str) -> str:
+    """Return the id of a run where it becomes the name of a file. Raises InvalidInput for one that leads elsewhere."""
+    if not re.fullmatch(r"[A-Za-z0-9][\w.~-]{0,100}", run_id, re.ASCII):
+        hint = "localsim did not write this database; -o names a file"
+        raise InvalidInput(f"the id of the run, {run_id!r}, cannot be the name of a file", hint=hint)
+    return run_id
+
+
 def json_value(text: str) -> Any:
     """Return the value of a JSON text. Raises JSONDecodeError, or ValueError for more than DEEPEST levels."""
     try:
@@ -167,25 +202,85 @@ def _is_deeper(value: Any, levels: int) -> bool:
     return True
 
 
+def read_text(path: Path) -> str:
+    """Return the text of a file of another program: UTF-8, or UTF-16 with a mark, as Excel writes "Unicode text".
+
+    Raises InvalidInput for a file that cannot be read.
+    """
+    try:
+        data = path.read_bytes()
+        marked = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        return data.decode("utf-16" if marked else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"not UTF-8 text: {error}", where=str(path), hint="save it as UTF-8") from error
+    except OSError as error:
+        raise InvalidInput(f"cannot be read: {error.strerror}", where=str(path), hint="check the path") from error
+
+
 def read_json_lines(path: Path) -> list[tuple[str, Any]]:
     """Return the values of a JSONL file, each with its place (`file:line`); blank lines are skipped.
 
     Raises InvalidInput for a file that cannot be read and for the first line that `json_value` refuses.
     """
-    try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")  # a text may contain other line breaks, such as U+2028
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"cannot be read: {error}", where=str(path)) from error
+    return _lines(read_text(path), str(path))
+
+
+def _lines(text: str, name: str) -> list[tuple[str, Any]]:
     values: list[tuple[str, Any]] = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(text.split("\n"), start=1):  # a text may hold other line breaks, such as U+2028
         if line.strip():
             try:
-                values.append((f"{path}:{number}", json_value(line)))
+                values.append((f"{name}:{number}", json_value(line)))
             except ValueError as error:
                 problem = "not JSON" if isinstance(error, json.JSONDecodeError) else "cannot be read"
                 hint = "a JSONL file has one object on each line"
-                raise InvalidInput(f"{problem}: {error}", where=f"{path}:{number}", hint=hint) from error
+                raise InvalidInput(f"{problem}: {error}", where=f"{name}:{number}", hint=hint) from error
     return values
+
+
+def json_values(text: str, name: str, hint: str, item: str = "item") -> list[tuple[str, Any]]:
+    """Return the values of a JSON text with their places: those of a list, of each line, or one after another.
+
+    `name` stands for the file, `item` for a value of a list. Raises InvalidInput for what is no JSON.
+    """
+    try:
+        value = json_value(text)
+    except json.JSONDecodeError as error:
+        if error.msg == "Extra data":
+            first = next(line for line in text.split("\n") if line.strip())
+            return _lines(text, name) if _is_json(first) else _in_a_row(text, name, hint)
+        where = f"{name}:{error.lineno}:{error.colno}"
+        raise InvalidInput(f"not JSON: {error.msg}", where=where, hint=hint) from error
+    except ValueError as error:
+        raise InvalidInput(f"not JSON: {error}", where=name, hint=hint) from error
+    if isinstance(value, list):
+        return [(f"{name}, {item} {number}", each) for number, each in enumerate(value, start=1)]
+    line = text[: len(text) - len(text.lstrip())].count("\n") + 1
+    return [(name if "\n" in text.strip() else f"{name}:{line}", value)]
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json_value(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _in_a_row(text: str, name: str, hint: str) -> list[tuple[str, Any]]:
+    """Return values over several lines each, one after another, as `jq` prints them."""
+    found: list[tuple[str, Any]] = []
+    at = 0
+    while text[at:].strip():
+        at += len(text[at:]) - len(text[at:].lstrip())
+        line = text.count("\n", 0, at) + 1
+        try:
+            _, after = json.JSONDecoder().raw_decode(text, at)
+            found.append((f"{name}:{line}", json_value(text[at:after])))
+        except (ValueError, RecursionError) as error:
+            raise InvalidInput(f"not JSON: {error}", where=f"{name}:{line}", hint=hint) from error
+        at = after
+    return found
 
 
 def json_text(

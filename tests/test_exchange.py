@@ -119,16 +119,14 @@ def test_constraints_and_levels_are_kept_and_pairs_fit_them() -> None:
 
 
 def test_everything_that_has_no_place_is_listed_with_file_and_field() -> None:
-    listed = {(Path(each.where.partition(",")[0]).name, each.field) for each in read().unmapped}
+    listed = {(Path(each.where.partition(",")[0]).name, each.field, each.count) for each in read().unmapped}
     assert listed == {
-        ("environments.json", "game_metadata"),
-        ("agents.jsonl:1", "big_five"),
-        ("agents.jsonl:1", "moral_values"),
-        ("agents.jsonl:1", "schwartz_personal_values"),
-        ("published.jsonl:1", "relationship"),
-        ("published.jsonl:2", "relationship"),
-        ("published.jsonl:2", "messages"),
-    }
+        ("environments.json", "game_metadata", 1),
+        ("agents.jsonl:1", "big_five", 1),
+        ("agents.jsonl:1", "moral_values", 1),
+        ("agents.jsonl:1", "schwartz_personal_values", 1),
+        ("published.jsonl:1", "relationship", 2),
+    }, "one line a kind, with its number"
 
 
 @pytest.mark.parametrize(
@@ -308,9 +306,10 @@ def there_and_back(store: Store, run_id: str, tmp_path: Path) -> tuple[list[Any]
 def test_a_simulated_run_goes_to_sotopia_and_back_with_equal_content(store: Store, told: str, tmp_path: Path) -> None:
     back, said = there_and_back(store, told, tmp_path)
     assert back == content(store, told) and len(back) == 12
-    assert said == [
-        "left out: facts: terms and rules of disclosure; the text of facts is kept",
-        "left out: answer: Sotopia has no answer key",
+    assert [line.removeprefix("left out: ").partition(":")[0] for line in said] == [
+        "facts of 2 scenarios",
+        "answer of 2 scenarios",
+        "264 scores",
     ]
 
 
@@ -327,7 +326,9 @@ def test_a_family_scenario_says_what_sotopia_has_no_place_for(store: Store, tmp_
     run_id = start(Plan((generated("craigslist"),), ("agents",), "scripted"), store, Quiet(), lambda _: None).run_id
     said: list[str] = []
     send(store, run_id, "sotopia", tmp_path / "out", said.append)
-    assert [line.split(": ")[1] for line in said] == ["facts", "family", "answer"]
+    kinds = [line.split(": ")[1] for line in said]
+    assert kinds[:3] == [f"{kind} of 1 scenarios" for kind in ("facts", "family", "answer")]
+    assert all(kind.endswith(" scores") for kind in kinds[3:])
 
 
 def test_an_inspect_log_has_every_episode_with_turns_and_scores(store: Store, told: str, tmp_path: Path) -> None:

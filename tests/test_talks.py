@@ -182,7 +182,93 @@ def test_a_table_makes_people_of_speakers() -> None:
     assert scenario.agent("Nia").goal == "Find out where Omar gets off."
     assert said(train)[3] == ("Omar", "non-verbal communication", "looks out of the window")
     assert said(numbers) == [("Person A", "speak", "hi"), ("Person B", "speak", "hello"), ("Person A", "leave", "bye")]
-    assert numbers.stop_reason == "left"
+    assert numbers.stop_reason == "left" and "Person A" in numbers.note, "other names are told"
+
+
+ROWS = [("conversation", "speaker", "text"), ("1", "Ana", "Hello; or, so"), ("1", "Ben", 'He said "hi"')]
+
+
+def table(separator: str) -> str:
+    quoted = (
+        separator.join(f'"{cell.replace(chr(34), chr(34) * 2)}"' if number else cell for cell in row)
+        for number, row in enumerate(ROWS)
+    )
+    return "".join(f"{line}\r\n" for line in quoted)
+
+
+WHOLE = {"conversation": 1, "turns": [{"speaker": name, "text": text} for _, name, text in ROWS[1:]]}
+FORMS = {
+    "semicolons": table(";").encode(),
+    "tabs": table("\t").encode(),
+    "a bar": table("|").encode(),
+    "the line that tells Excel": b"sep=;\r\n" + table(";").encode(),
+    "a mark of UTF-8": table(",").encode("utf-8-sig"),
+    "UTF-16": table("\t").encode("utf-16"),
+    "empty rows of Excel": table(";").encode() + b";;\r\n;;\r\n",
+    "a blank line before": b"\n" + table(";").encode(),
+    "indented JSON": json.dumps(WHOLE, indent=2).encode(),
+    "an indented list": json.dumps([WHOLE], indent=2).encode("utf-8-sig"),
+    "a list in an object": json.dumps({"dialogues": [WHOLE], "version": 2}).encode(),
+    "JSON in UTF-16": json.dumps(WHOLE).encode("utf-16"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_table_is_read_as_people_have_it(form: str, tmp_path: Path) -> None:
+    file = tmp_path / ("t.json" if b"{" in FORMS[form] or form == "JSON in UTF-16" else "t.csv")
+    file.write_bytes(FORMS[form])
+    (talk,) = read_talks(file, "auto", nothing_found)
+    assert isinstance(talk, HumanTalk) and said(talk) == [(name, "speak", text) for _, name, text in ROWS[1:]]
+
+
+def test_the_number_of_conversations_is_right(tmp_path: Path) -> None:
+    for text in ("\n".join(json.dumps(WHOLE, indent=1) for _ in range(2)), f"{json.dumps(WHOLE)}\n" * 2):
+        file = tmp_path / "two.jsonl"
+        file.write_text(text)
+        assert len(list(read_talks(file, "auto", nothing_found))) == 2, "two objects are two, whatever their names"
+
+
+def test_who_reads_a_turn_comes_in_and_what_may_say_so_is_refused(tmp_path: Path, store: Store) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text('conversation,speaker,text,readers,mood\n1,Ana,Psst,Ben,calm\n1,Ben,Yes,,\n1,Eve,Hm,"ana; Ben",\n')
+    (talk,) = read_talks(file, "auto", nothing_found)
+    assert isinstance(talk, HumanTalk) and talk.readers == {0: ("Ana", "Ben"), 2: ("Eve", "Ana", "Ben")}
+    assert talk.note == "columns that are not read: mood"
+    found = imported(store, file)
+    rows = store.rows("SELECT readers_json r FROM turns ORDER BY turn")
+    assert [row["r"] and json.loads(row["r"]) for row in rows] == [["Ana", "Ben"], None, ["Eve", "Ana", "Ben"]]
+    assert found.notes == {talk.note: 1}
+    for column, problem in (
+        ("to", "may say who reads"),
+        ("Whisper", "may say who reads"),
+        ("readers", "takes no part"),
+    ):
+        file.write_text(f"conversation,speaker,text,{column}\n1,Ana,Psst,Zoe\n1,Ben,Yes,\n")
+        with pytest.raises(InvalidInput, match=problem):
+            list(read_talks(file, "auto", nothing_found))
+
+
+def test_chats_of_cocoa_are_recognised_before_they_are_judged(tmp_path: Path) -> None:
+    def chat(kbs: Any, **outcome: Any) -> list[Any]:
+        events = [{"agent": number, "action": "message", "data": f"hi {number}"} for number in range(2)]
+        return [{"uuid": "C", "scenario": {"uuid": "S", "kbs": kbs}, "outcome": outcome, "events": events}]
+
+    file = tmp_path / "c.json"
+    friends = [[{"Works at": "the mill", "Hobby": "chess", "Age": 30}], [{"Works at": "the mill", "Hobby": "rowing"}]]
+    things = [
+        [{"Name": "book", "Count": 2, "Value": value}, {"Name": "pen", "Count": 1, "Value": 3}] for value in (1, 4)
+    ]
+    file.write_text(json.dumps(chat(friends, reward=0)))
+    (talk,) = read_talks(file, "auto", nothing_found)
+    assert isinstance(talk, HumanTalk) and "no names" in talk.note and talk.scenario.scenario.family is None
+    assert talk.scenario.scenario.agents[0].facts[0].text == "A friend likes chess (works at: the mill, age: 30)."
+    file.write_text(json.dumps(chat(things, reward={"0": 3, "1": 8}, valid_deal=True)))
+    (talk,) = read_talks(file, "auto", nothing_found)
+    assert isinstance(talk, HumanTalk) and talk.scenario.scenario.title == "Two people divide books and pens"
+    assert {score.agent: score.value for score in talk.outcome} == {None: 1.0, "Person A": 3.0, "Person B": 8.0}
+    file.write_text(json.dumps(chat([[{"Colour": ["red"]}], [{"Colour": ["blue"]}]])))
+    with pytest.raises(InvalidInput, match="a task that is not read here"):
+        list(read_talks(file, "auto", nothing_found))
 
 
 # ---- text ----------------------------------------------------------------------------------------------------------

@@ -78,6 +78,15 @@ def absolute(model: str) -> str:
     return f"{OPENVINO}{whole}" if engine == "openvino" else whole
 
 
+def require_models(models: Sequence[str]) -> None:
+    """Raise InvalidInput or ModelMissing for a model that could not be opened, before any work is done."""
+    for part in (part for model in models for part in parts_of(absolute(model))):
+        if is_file(part):
+            resolve(part)
+        elif is_remote(part):
+            endpoint.parse_endpoint(part)
+
+
 def physical_cores() -> int:
     """Threads for llama.cpp: more than one on a core slow it down, and so does a core that this process may not use."""
     import psutil

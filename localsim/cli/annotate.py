@@ -17,6 +17,7 @@ from localsim.cli import completion
 from localsim.cli.common import (
     Pages,
     Reassurance,
+    Target,
     clean,
     colour_of,
     db_option,
@@ -251,7 +252,7 @@ def undo_(conditions: tuple[str, ...], rater: str, task: Task, db: str | None, a
 @_kind
 @_task
 @_ties
-@click.option("-o", "--output", type=click.Path(dir_okay=False), required=True, help="HTML file to write.")
+@click.option("-o", "--output", type=Target(dir_okay=False), required=True, help="HTML file to write.")
 @click.option("--title", help="Heading of the page [the task's question].")
 @db_option
 @json_option
@@ -323,7 +324,7 @@ def import_(files: Sequence[Path], db: str | None, as_json: bool) -> None:
 
 @annotate.command()
 @click.argument("run", default="@last", shell_complete=completion.runs)
-@click.option("-o", "--output", type=click.Path(dir_okay=False), required=True, help="JSONL file to write.")
+@click.option("-o", "--output", type=Target(dir_okay=False), required=True, help="JSONL file to write.")
 @click.option("--conversations", is_flag=True, help="Write whole labelled conversations instead of pairs.")
 @db_option
 @json_option

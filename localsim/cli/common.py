@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
@@ -59,9 +60,24 @@ def model_option(help_text: str, *names: str) -> Option:
     return click.option(*names, metavar="MODEL", shell_complete=completion.models, help=help_text)
 
 
+class Target(click.Path):
+    """A file or folder to write; one that cannot be written is refused before the work for it begins."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        target = super().convert(value, param, ctx)
+        refuse_unwritable(Path(os.fsdecode(target)))
+        return target
+
+
+def refuse_unwritable(target: Path) -> None:
+    """Raise InvalidInput for a file or folder that cannot be written."""
+    if problem := paths.cannot_write(target):
+        raise InvalidInput(f"cannot be written: {problem}", where=str(target), hint="choose another place")
+
+
 def folder_option(help_text: str) -> Option:
     """Return the option -o FOLDER, the current one by default."""
-    kind = click.Path(file_okay=False, path_type=Path)
+    kind = Target(file_okay=False, path_type=Path)
     return click.option("-o", "--output", type=kind, default=".", help=help_text)
 
 
@@ -158,7 +174,7 @@ def weights_from(value: str | None, sensitivity: float | None = None) -> Weights
 
 def output_option(help_text: str) -> Option:
     """Return the option -o FILE."""
-    return click.option("-o", "--output", type=click.Path(dir_okay=False), help=help_text)
+    return click.option("-o", "--output", type=Target(dir_okay=False), help=help_text)
 
 
 def web_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from localsim.cli.common import say
+from localsim.cli.common import Target, say
 from localsim.errors import InvalidInput
 
 CLASSES = {"evaluator": "Politeness", "game": "StagHunt", "backend": "Echo"}
@@ -50,7 +50,7 @@ def plugin() -> None:
 @plugin.command()
 @click.argument("kind", type=click.Choice(sorted(CLASSES)))
 @click.argument("name")
-@click.option("-o", "--output", type=click.Path(file_okay=False, path_type=Path), help="Write into this folder [NAME].")
+@click.option("-o", "--output", type=Target(file_okay=False, path_type=Path), help="Write into this folder [NAME].")
 def new(kind: str, name: str, output: Path | None) -> None:
     """Write a working package: a file with an example, and pyproject.toml.
 

@@ -15,6 +15,7 @@ from localsim.cli.answers import print_text
 from localsim.cli.common import (
     Finite,
     Reassurance,
+    Target,
     clean,
     conditions_argument,
     db_option,
@@ -308,7 +309,7 @@ def _print_design(row: dict[str, Any], seeds: tuple[int, ...]) -> None:
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=Target(path_type=Path),
     default="figures",
     show_default=True,
     help="Write the figures to this folder.",

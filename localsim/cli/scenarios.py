@@ -10,7 +10,7 @@ import click
 from localsim import plugins
 from localsim.cli import completion
 from localsim.cli.answers import Answer, Note, Styled, Table, Text, answers, print_json, print_text
-from localsim.cli.common import db_option, files_argument, folder_option, model_option, store_of
+from localsim.cli.common import Target, db_option, files_argument, folder_option, model_option, store_of
 from localsim.cli.progress import say
 from localsim.conversation.rules.lines import described
 from localsim.conversation.scenario import LoadedScenario, Scenario, ScenarioFile
@@ -181,7 +181,7 @@ def new(name: str, like: str, output: Path) -> None:
 @click.option("--seed", type=click.IntRange(0), default=1, help="Draw the sample from this seed.")
 @click.option("--hard", is_flag=True, help="Take only situations that their author calls hard.")
 @click.option(
-    "-o", "--output", type=click.Path(file_okay=False, path_type=Path), help="Write scenario files into this folder."
+    "-o", "--output", type=Target(file_okay=False, path_type=Path), help="Write scenario files into this folder."
 )
 @answers
 def sample_(pairs: int, seed: int, hard: bool, output: Path | None) -> Answer:
@@ -380,6 +380,9 @@ def _brought(found: Brought, folder: Path) -> Answer:
         yield from (f"  {count} left out: {reason}" for reason, count in found.left_out.items())
         if found.unmapped:
             yield "Not taken over, or not as it stands:"
-            yield Table.of([vars(each) for each in found.unmapped], "where", "field", "why")
+            rows = [[each.count, each.field, each.why, each.where, each.example] for each in found.unmapped]
+            example = any(each.example for each in found.unmapped)
+            heads = ["objects", "field", "why", "first", *(["such as"] if example else [])]
+            yield Table(heads, [row if example else row[:-1] for row in rows])
 
     return Answer(found.as_json(), text())

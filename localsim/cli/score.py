@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from localsim.backends.open import require_models
 from localsim.cli import completion
 from localsim.cli.answers import Answer, Note, Styled, Table, Text, answers
 from localsim.cli.common import (
+    Target,
     cluster_option,
     conditions_argument,
     db_option,
@@ -22,7 +24,6 @@ from localsim.cli.common import (
 )
 from localsim.cli.progress import Reassurance, say
 from localsim.conversation.episode import counted
-from localsim.models.registry import require_name
 
 if TYPE_CHECKING:
     from localsim.evaluators.base import Evaluator
@@ -100,11 +101,10 @@ def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, **by
     from localsim.store.conditions import choices, pairs_of
     from localsim.store.queries.reports import with_secrets
 
-    for model in (by["judge"], by["naturalness"], by["choose"], by["leak_judge"]):
-        if model is not None:
-            require_name(model)
     weights = weights_from(by["weights"])
     store = store_of(db)
+    store.ensure_usable()
+    require_models([by[name] for name in ("judge", "naturalness", "choose", "leak_judge") if by[name] is not None])
     chosen = choices(store, conditions or ("@last",))
     every = [each for choice in chosen for each in choice.conditions]
     runs = list(dict.fromkeys(each.run_id for each in every))
@@ -257,7 +257,7 @@ def _line(measured: Mapping[str, Any]) -> str:
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=Target(path_type=Path),
     default="leakage-weights.json",
     help="Write the thresholds to this file.",
 )

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
+from localsim.conversation.names import ANYBODY as ANYBODY
 from localsim.conversation.rules.values import Identifier, Place, Text, Value, repeats
 from localsim.errors import suggest
 
 CHECK_KINDS = ("disclosed", "said", "left", "price_agreed")
-ANYBODY = "anybody"
 
 
 class Check(Value):

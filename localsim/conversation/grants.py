@@ -21,6 +21,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from localsim.conversation.names import problem_of
 from localsim.conversation.scenario import Fact, canonical_hash
 from localsim.errors import InvalidInput, suggest
 
@@ -29,7 +30,6 @@ EVERY = 1_000_000
 NONE, ALL, ANNOUNCED, DECOYS = "none", "all", "announced", "decoys"
 _PARTS = ("goal", "secret", "facts", "profile")
 _NUMBER = re.compile(r"[1-9]\d{0,2}")
-_VIEWER = re.compile(rf"[^\W\d_][\w .'’-]*|{_NUMBER.pattern}")
 _HINT = "such as goal,facts:2 for every agent, Ana=secret for one of them, 1=all for the first; join several with +"
 
 
@@ -159,7 +159,7 @@ def parse(text: str) -> Grants:
             rest = "+".join(piece for each in text.split("+") if (piece := each.strip()) != NONE)
             problem = "'none' cannot be granted together with other parts: it means agents mode as it is"
             raise InvalidInput(problem, where=f"see {text!r}", hint=f"leave none out: --see {rest or NONE}; {_HINT}")
-        elif equals and not _VIEWER.fullmatch(viewer):
+        elif equals and problem_of(viewer) and not _NUMBER.fullmatch(viewer):
             raise InvalidInput(f"{part!r} is not NAME=ITEMS", where=f"see {text!r}", hint=_HINT)
         elif equals:
             single.append((viewer, _grant(items, text)))

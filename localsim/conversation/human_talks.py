@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from localsim.conversation.episode import PEOPLE, Score, StopReason, StoredMode
-from localsim.conversation.scenario import Agent, LoadedScenario, ScenarioFile
+from localsim.conversation.names import LONGEST, problem_of, same
+from localsim.conversation.scenario import LoadedScenario, ScenarioFile, canonical_hash
 from localsim.conversation.transcript import Action
 from localsim.errors import InvalidInput
 
@@ -34,7 +35,7 @@ class HumanTalk:
     """Place in the file, for messages."""
     scenario: LoadedScenario
     turns: tuple[tuple[str, Action], ...]
-    """(agent, action), in order; the same agent may have several turns in a row."""
+    """(agent, action), in order; the same agent may have several turns in a row. WORLD is the agent of what is told."""
     stop_reason: StopReason = "ended"
     outcome: tuple[Score, ...] = ()
     """The corpus's own account of the outcome, with names that begin with `corpus_`."""
@@ -44,6 +45,8 @@ class HumanTalk:
     """The mode in which another tool made it; `people` if people held it."""
     models: tuple[tuple[str, str], ...] = ()
     """(agent, model) of the models that another tool used; empty for people."""
+    readers: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    """Index of a turn that not everybody could read -> who could, its author first."""
 
 
 class LeftOut(Exception):
@@ -98,21 +101,35 @@ def _replaced(char: str) -> str:
     return " " if kind == "Cc" else "\ufffd" if kind == "Cs" else char
 
 
-def turns_of(said: list[tuple[str, str, str]]) -> tuple[tuple[str, Action], ...]:
-    """Return turns from (agent, action type, text); those of speech or action without any text are left out.
+Turns = tuple[tuple[str, Action], ...]
+Readers = tuple[str, ...] | None
+"""Who can read a turn, its author first; None: everybody."""
 
-    Raises LeftOut where no words are left, or where only one person has a turn.
+
+def turns_of(said: Sequence[tuple[str, str, str]]) -> Turns:
+    """Return turns that everybody can read, as `turns_with_readers` does."""
+    return turns_with_readers([(*each, None) for each in said])[0]
+
+
+def turns_with_readers(said: Sequence[tuple[str, str, str, Readers]]) -> tuple[Turns, dict[int, tuple[str, ...]]]:
+    """Return turns from (agent, action type, text, readers), and index -> readers of those with readers.
+
+    Turns of speech or action without any text are left out. Raises LeftOut where no words are left, or where only one
+    person has a turn.
     """
-    turns = []
-    for name, kind, text in said:
+    turns: list[tuple[str, Action]] = []
+    private: dict[int, tuple[str, ...]] = {}
+    for name, kind, text, readers in said:
         words = plain_text(text)
         if words or kind in ("leave", "none"):
+            if readers is not None:
+                private[len(turns)] = readers
             turns.append((name, Action(kind, words)))
     if not any(action.type == "speak" for _, action in turns):
         raise LeftOut("nothing is said")
     if len({name for name, _ in turns}) < 2:
         raise LeftOut("only one person has a turn")
-    return tuple(turns)
+    return tuple(turns), private
 
 
 def loaded(path: str, where: str, **fields: Any) -> LoadedScenario:
@@ -125,8 +142,12 @@ def loaded(path: str, where: str, **fields: Any) -> LoadedScenario:
 
 
 def id_of(*parts: object) -> str:
-    """Return an id for a scenario from parts of a corpus's ids."""
-    return re.sub(r"[^A-Za-z0-9_-]+", "_", "_".join(map(str, parts))).strip("_-")[:80]
+    """Return an id for a scenario from parts of a corpus's ids; a hash stands for letters that no id can have."""
+    whole = "_".join(map(str, parts))
+    made = re.sub(r"[^A-Za-z0-9_-]+", "_", whole).strip("_-")
+    if len(made) <= 80 and (whole.isascii() or not re.search(r"[^\W_]", re.sub(r"[\x00-\x7f]", "", whole))):
+        return made
+    return f"{made[:70].rstrip('_-')}_{canonical_hash(whole)[:8]}".lstrip("_")
 
 
 def shortened(text: str, limit: int = 3800) -> str:
@@ -142,9 +163,5 @@ def money(price: float) -> str:
 
 def names_are_usable(names: list[str]) -> bool:
     """Return True if people of these names can be agents of a scenario."""
-    try:
-        for name in names:
-            Agent(name=name, goal="-")
-    except ValidationError:
-        return False
-    return len({name.casefold() for name in names}) == len(names)
+    possible = all(problem_of(name) is None and len(name) <= LONGEST for name in names)
+    return possible and len({same(name) for name in names}) == len(names)

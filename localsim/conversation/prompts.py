@@ -7,9 +7,8 @@ chooses wording and line breaks. Raise VERSION with every change of wording.
 
 from __future__ import annotations
 
-import re
-
 from localsim.conversation.episode import AgentView, Observation
+from localsim.conversation.names import whole
 from localsim.conversation.requests import Message
 from localsim.conversation.scenario import WRITER
 from localsim.conversation.transcript import Action, Transcript, line_of
@@ -133,7 +132,7 @@ def _owned(agent: AgentView, fact: str, owned: str) -> str:
     A model of 135M mixed up the lists of two people without it (docs/log/starter.md), and one of 1.5B wrote scripts
     without their friends (docs/log/prompts.md).
     """
-    return fact if re.search(rf"\b{re.escape(agent.name)}\b", fact) else owned.format(name=agent.name, text=fact)
+    return fact if whole(agent.name).search(fact) else owned.format(name=agent.name, text=fact)
 
 
 def relationship_lines(seen: Observation, words: Wording = WORDINGS[0]) -> list[str]:

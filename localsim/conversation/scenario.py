@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,6 +17,8 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Discriminator, Field, Tag, field_validator
 
 from localsim.conversation.checks import Check, GivenRule, SuccessRule, problems_of_checks
+from localsim.conversation.names import LONGEST, problem_of, same
+from localsim.conversation.names import WRITER as WRITER
 from localsim.conversation.rules.values import (
     NEXT,
     Document,
@@ -37,16 +38,11 @@ from localsim.conversation.transcript import ACTION_TYPES, ActionType
 RelationshipLevel = Literal["stranger", "know_by_name", "acquaintance", "friend", "romantic", "family"]
 DisclosureRule = Literal["free", "late", "never"]
 
-WRITER = "writer"
-"""Role of the model that writes a script; no agent may have this name."""
-
 PERSONA = ("statements", "background", "knows", "never_heard_of")
 """Fields of an agent that say what a described person would say and knows."""
 
 FEWEST = 2
 """Fewest agents of a conversation; a family may have fewer (`Family.fewest`)."""
-
-_NAME = re.compile(r"[^\W\d_][\w .'’-]*", re.UNICODE)
 
 
 def too_few(agents: int) -> str:
@@ -123,8 +119,8 @@ class Passage(Value):
 class Agent(Value):
     """A participant."""
 
-    name: Annotated[str, Field(max_length=40)]
-    """Begins with a letter; no brackets, colons or quotes, because each line of a conversation begins with a name."""
+    name: Annotated[str, Field(max_length=LONGEST)]
+    """Begins with a letter of any script; no brackets, colons or quotes, because each line begins with a name."""
     profile: Profile = Profile()
     """The part of the agent that others may see, by relationship level."""
     goal: Text
@@ -145,10 +141,8 @@ class Agent(Value):
     @field_validator("name")
     @classmethod
     def _check_name(cls, name: str) -> str:
-        if not _NAME.fullmatch(name):
-            raise ValueError("a name is letters, digits, spaces, dots, hyphens and apostrophes, a letter first")
-        if name.casefold() == WRITER:
-            raise ValueError(f"{WRITER!r} is the role that writes scripts; choose another name")
+        if problem := problem_of(name):
+            raise ValueError(problem)
         return name
 
 
@@ -234,7 +228,7 @@ class Scenario(Document):
 
     def _conflicts(self) -> Iterator[tuple[Place, str]]:
         """Yield (place, message) for each contradiction between parts of the scenario."""
-        names = [(("agents", number, "name"), agent.name.casefold()) for number, agent in enumerate(self.agents)]
+        names = [(("agents", number, "name"), same(agent.name)) for number, agent in enumerate(self.agents)]
         if len(names) < FEWEST and self.family is None:
             yield ("agents",), too_few(len(names))
         facts: list[tuple[Place, str]] = [
@@ -257,7 +251,7 @@ class Scenario(Document):
                 for position, passage in enumerate(agent.background)
             ]
             yield from repeats("passage id", passages)
-        yield from repeats("agent name", names)
+        yield from repeats("agent name", names, [agent.name for agent in self.agents])
         yield from repeats("fact id", facts)
         yield from repeats("action", [(("actions", number), kind) for number, kind in enumerate(self.actions)])
         if not self.moves and set(self.actions) <= {"none"}:

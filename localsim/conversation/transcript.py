@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from localsim.conversation.names import NARRATOR as NARRATOR
 from localsim.conversation.rules.lines import SEPARATOR, Bound, name_of, read_values
 from localsim.conversation.rules.spill import Utterance
 from localsim.conversation.rules.values import TOLD
@@ -23,8 +24,6 @@ ActionType = Literal["speak", "non-verbal communication", "action", "leave", "no
 ACTION_TYPES: tuple[ActionType, ...] = get_args(ActionType)
 WORLD = ""
 """The speaker of turns in which the rules tell something."""
-NARRATOR = "Narrator"
-"""The name of this speaker for people."""
 
 _LINE_BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _FOLD = str.maketrans(dict.fromkeys(_LINE_BREAKS, " "))

@@ -6,13 +6,15 @@ the `outcome`. Messages become speech; what people did with buttons becomes acti
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Literal
 
 from localsim.conversation.episode import Score, StopReason
 from localsim.conversation.human_talks import HumanTalk, LeftOut, Part, checked, money, turns_of
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action
+from localsim.paths import json_value
 
 Turns = tuple[tuple[str, Action], ...]
 _DECORATION = ("join", "typing", "eval", "leave")
@@ -31,8 +33,15 @@ class Event(Part):
 class Outcome(Part):
     """The outcome of a chat; `offer` is the last one of a bargain."""
 
-    reward: float | None = None
+    reward: float | dict[str, float] | None = None
+    """One of both, or of each agent by its number."""
+    valid_deal: bool | None = None
     offer: dict[str, Any] | None = None
+
+    @property
+    def shared(self) -> float | None:
+        """The reward of both; None if there is none, or each has an own one."""
+        return None if isinstance(self.reward, dict) else self.reward
 
 
 class Setup(Part):
@@ -67,6 +76,13 @@ def kbs_of(data: Mapping[str, Any]) -> list[Any]:
     return kbs if isinstance(kbs, list) and len(kbs) == 2 else []
 
 
+def has_items(kbs: list[Any], attributes: Callable[[Mapping[str, Any]], bool]) -> bool:
+    """Return True if each of the two knows a list of objects, all with these attributes."""
+    return bool(kbs) and all(
+        isinstance(items, list) and all(isinstance(item, dict) and attributes(item) for item in items) for items in kbs
+    )
+
+
 def turns_in(chat: Chat, names: tuple[str, str]) -> Turns:
     """Return the turns of a chat; `names` are those of agent 0 and agent 1. Raises LeftOut."""
     return turns_of([
@@ -85,7 +101,9 @@ def talk_of(
 def _action(event: Event) -> tuple[str, str]:
     """Return the type and the words of an event."""
     if event.action == "message":
-        return "speak", event.data if isinstance(event.data, str) else ""
+        if not isinstance(event.data, str):
+            raise LeftOut("a message is no text")
+        return "speak", event.data
     if event.action == "quit":
         return "leave", ""
     if event.action == "offer":
@@ -105,7 +123,12 @@ def _offer(data: Any) -> str:
 
 
 def selected(item: Any) -> str:
-    """Return the friend that was selected: the name, else all values."""
+    """Return what was selected: the name of a friend, else all values, or the number of each thing."""
+    if isinstance(item, str) and item.startswith("{"):
+        with suppress(ValueError):
+            item = json_value(item)
     if not isinstance(item, dict):
         return str(item)
-    return str(item.get("Name") or ", ".join(map(str, item.values())))
+    numbers = all(isinstance(value, int) for value in item.values())
+    values = (f"{value} {key}" for key, value in item.items()) if numbers else map(str, item.values())
+    return str(item.get("Name") or ", ".join(values))

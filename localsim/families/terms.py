@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from localsim.conversation.names import whole
 from localsim.families.prices import find_prices
 
 
@@ -17,7 +18,7 @@ def span_of(text: str, term: str) -> tuple[int, int] | None:
     """
     if re.fullmatch(r"\$\d+(\.\d+)?", term):
         return next(((price.start, price.end) for price in find_prices(text) if price.value == float(term[1:])), None)
-    match = re.search(rf"(?<!\w){re.escape(term)}(?!\w)", text, re.IGNORECASE)
+    match = whole(term, re.IGNORECASE).search(text)
     return match.span() if match else None
 
 

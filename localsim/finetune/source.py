@@ -75,9 +75,10 @@ def chats_of_episodes(store: Store, episode_ids: Sequence[str]) -> list[Chat]:
     played: a model learns to say a script's turns while it sees one side only (as in arXiv 2403.05020).
     """
     chats: list[Chat] = []
-    for episode_id in episode_ids:
-        stored = load_episode(store, episode_id)
-        chats += chats_of(stored.scenario, "agents", stored.transcript)
+    with store.held() as held:
+        for episode_id in episode_ids:
+            stored = load_episode(held, episode_id)
+            chats += chats_of(stored.scenario, "agents", stored.transcript)
     return chats
 
 

@@ -26,6 +26,7 @@ from localsim.evaluators.searching import search
 from localsim.families import FAMILIES
 from localsim.leakage.detector import Weights
 from localsim.models.registry import resolve
+from localsim.runs import trust
 from localsim.runs.plan import Plan, plan_of
 from localsim.runs.preview import needs_of, side_by_side
 from localsim.runs.recorder import Recorder
@@ -109,6 +110,7 @@ def start(
     store.ensure_usable()
     with _place(cluster, plan, specs, parallel, say, ask) as place:
         run = run_record(run_id, now, plan, place.parallel, len(specs), place.identities)
+        trust.remember(run_id, models_of(specs))
         with journal_of(store, run_id) as journal:
             job = _Job(replace(run, name=name), plan, specs, place, texts)
             result = _simulate(job, store, journal, watcher, say, {}, {})
@@ -122,10 +124,12 @@ def resume(
     say: Notify,
     leaks: bool | None = None,
     cluster: str | None = None,
+    named: Sequence[str] = (),
 ) -> Result:
     """Continue an interrupted run: finished episodes are kept, unfinished ones continue after their last turn.
 
-    It may continue on a `cluster` or without one, wherever it began. Raises DatabaseError if the run is still being
+    It may continue on a `cluster` or without one, wherever it began. `named` are servers and files of lines that the
+    user names again, because the run was begun elsewhere (`trust`). Raises DatabaseError if the run is still being
     written, or if its journal cannot be read into the database now.
     """
     store.take_in_leftovers()
@@ -139,6 +143,7 @@ def resume(
         if not specs:
             journal.close(remove=True)
             return with_leaks(_nothing_left(run_id, finished, run), store, leaks, say)
+        trust.refuse_foreign(run_id, models_of(specs), named)
         refuse_other_conditions(run, plan, files=cluster is None)
         with _place(cluster, plan, specs, run["parallel"], say, identities=json.loads(run["models_json"])) as place:
             job = _Job(resumed_record(run, place.identities), plan, specs, place)

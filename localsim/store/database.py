@@ -21,6 +21,7 @@ import duckdb
 from filelock import FileLock, Timeout
 
 from localsim.errors import DatabaseError, InvalidInput
+from localsim.paths import cannot_write
 from localsim.store.held import Held
 from localsim.store.journal import is_written, journal_folder, leftover_journals, read_journal, remove_if_empty
 from localsim.store.lock import (
@@ -52,6 +53,8 @@ _RUN = "SELECT 1 FROM runs WHERE run_id = ?"
 
 _MEMORY = "4GB"
 """Memory limit of a restricted connection: a query that a person typed must not exhaust the machine."""
+_SPILLED = "8GB"
+"""The most that such a connection may put on the disk beside the database, if it needs more memory."""
 
 Took = Callable[["Store", str, str], None]
 """Is told which run `@last` or `@last-N` is: the store, the reference and the id."""
@@ -113,6 +116,7 @@ class Store:
         config: dict[str, Any] = dict(SAFE)
         if restricted:
             config |= {"enable_external_access": False, "lock_configuration": True, "memory_limit": _MEMORY}
+            config |= {"max_temp_directory_size": _SPILLED}
         with sharing_of(self.path).admission("restricted" if restricted else "read"):
             connection = self._connect(self._patience_s, read_only=True, config=config)
             try:
@@ -206,7 +210,10 @@ class Store:
             )
 
     def ensure_usable(self) -> None:
-        """Raise DatabaseError if a run could not write its rows; called before models are loaded."""
+        """Raise DatabaseError if rows could not be written; called before models are loaded and before long work."""
+        if problem := cannot_write(self.path):
+            hint = "choose another place with --db"
+            raise DatabaseError(f"cannot write here: {problem}", where=str(self.path), hint=hint)
         if self.path.exists():
             with suppress(Busy), self.writing(patience_s=1.0):
                 return

@@ -33,7 +33,7 @@ class Journal:
 
     def __init__(self, database: Path, run_id: str) -> None:
         folder = journal_folder(database)
-        self.path = folder / f"{run_id}.jsonl"
+        self.path = folder / f"{paths.file_name(run_id)}.jsonl"
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._lock = FileLock(str(self.path) + ".lock", timeout=0)

@@ -8,15 +8,16 @@ from pathlib import Path
 import click
 
 from localsim.cli.answers import Answer, Text, answers
-from localsim.cli.common import db_option, run_argument, store_of
+from localsim.cli.common import Target, db_option, refuse_unwritable, run_argument, store_of
 from localsim.cli.progress import Progress, say
 from localsim.conversation.episode import counted
 from localsim.errors import TooManyFailures
+from localsim.paths import file_name
 
 
 @click.command()
 @run_argument
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file [RUN.zip].")
+@click.option("-o", "--output", type=Target(dir_okay=False, path_type=Path), help="Write to this file [RUN.zip].")
 @db_option
 @answers
 def bundle(run: str, output: Path | None, db: str | None) -> Answer:
@@ -31,7 +32,8 @@ def bundle(run: str, output: Path | None, db: str | None) -> Answer:
 
     store = store_of(db)
     run_id = store.run_id(run)
-    target = output or Path(f"{run_id}.zip")
+    target = output or Path(f"{file_name(run_id)}.zip")
+    refuse_unwritable(target)
     manifest = write(store, run_id, target)
 
     def text() -> Text:

@@ -9,7 +9,7 @@ import click
 
 from localsim import paths
 from localsim.cli.answers import Answer, Note, Table, Text, answers
-from localsim.cli.common import Option, db_option, store_of
+from localsim.cli.common import Option, Target, db_option, store_of
 from localsim.cli.progress import Reassurance, say
 from localsim.conversation.episode import counted
 from localsim.errors import DatabaseError
@@ -60,7 +60,7 @@ def schema() -> None:
 
 
 def _output(help_text: str) -> Option:
-    kind = click.Path(path_type=Path, dir_okay=False)
+    kind = Target(path_type=Path, dir_okay=False)
     return click.option("-o", "--output", required=True, type=kind, help=help_text)
 
 

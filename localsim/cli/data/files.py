@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localsim.cli.answers import Answer, Note, Text, answers
-from localsim.cli.common import db_option, files_argument, run_argument, store_of
+from localsim.cli.common import Target, db_option, files_argument, refuse_unwritable, run_argument, store_of
 from localsim.cli.progress import Reassurance, say
 from localsim.conversation.episode import counted
+from localsim.paths import file_name
 from localsim.store.database import Store
 from localsim.store.queries import runs as queries
 
@@ -32,13 +33,13 @@ if TYPE_CHECKING:
 @click.option(
     "-o",
     "--output",
-    type=click.Path(),
+    type=Target(),
     help="Write to this file, or to this folder for parquet, csv, sotopia and hf [export-RUN].",
 )
 @click.option(
     "--partitioned",
     metavar="FOLDER",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=Target(path_type=Path, file_okay=False),
     help="Write all rows of the run as Parquet to its own place in this folder, which can hold many runs.",
 )
 @click.option("--all", "everything", is_flag=True, help="With --partitioned: write every run of the database.")
@@ -106,7 +107,8 @@ def _files(store: Store, run_id: str, form: str, output: str | None) -> list[Any
     from localsim.runs.transfer.sending import FORMATS, send
 
     ending = {"parquet": "", "csv": "", "sotopia": "", "hf": "", "inspect": ".json"}.get(form, ".jsonl")
-    target = Path(output or f"export-{run_id}{ending}")
+    target = Path(output or f"export-{file_name(run_id)}{ending}")
+    refuse_unwritable(target)
     if form in ("sft", "sharegpt"):
         from localsim.finetune.source import chats_of_episodes, episodes_of_run, write_chats
 
@@ -143,7 +145,7 @@ def import_() -> None:
 @click.option(
     "--scenarios",
     metavar="FOLDER",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=Target(path_type=Path, file_okay=False),
     help="Also write the scenarios to this folder, to simulate models on them.",
 )
 @db_option

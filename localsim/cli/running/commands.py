@@ -188,13 +188,29 @@ def _run(scenarios: tuple[str, ...], options: Mapping[str, Any]) -> Answer:
 
 @click.command()
 @click.argument("run_id", metavar="[RUN]", default="@last", shell_complete=completion.runs)
+@click.option(
+    "-m",
+    "--model",
+    "named",
+    metavar="MODEL",
+    multiple=True,
+    help="Name a server or a file of lines of the run again, if the run was begun elsewhere.",
+)
 @cluster_option("Play the episodes on this Ray cluster: auto is the one of this machine [this process].")
 @fail_option
 @strict_option
 @live_option
 @db_option
 @answers
-def resume(run_id: str, cluster: str | None, fail_on_error: float, strict: bool, live: bool, db: str | None) -> Answer:
+def resume(
+    run_id: str,
+    named: tuple[str, ...],
+    cluster: str | None,
+    fail_on_error: float,
+    strict: bool,
+    live: bool,
+    db: str | None,
+) -> Answer:
     """Continue an interrupted run. Finished episodes are kept; the others continue after their last turn.
 
     \b
@@ -206,7 +222,7 @@ def resume(run_id: str, cluster: str | None, fail_on_error: float, strict: bool,
     planned, done = progress_of(store, run_id)
     progress = Progress(planned, done, live=live, store=store)
     with Reassurance("reading what the run has stored"), closing(progress):
-        result = runner.resume(run_id, store, progress, say, cluster=cluster)
+        result = runner.resume(run_id, store, progress, say, cluster=cluster, named=named)
     return conclusion(result, store.path, fail_on_error, strict=strict)
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from localsim.conversation.episode import EpisodeSpec, derive_seed
+from localsim.conversation.names import whole
 from localsim.conversation.rules.endings import ending
 from localsim.conversation.rules.grammar import Line
 from localsim.conversation.rules.lines import Bound, Way, agents_in, name_of, readers_of
@@ -211,7 +212,8 @@ class _State:
             named = [name for name in agents_in(move, last.action.values or ()) if name in others]
             if named:
                 return named[0]
-        found = {name: match.start() for name in others if (match := _mention(name).search(last.action.text))}
+        places = ((name, whole(name, re.IGNORECASE).search(last.action.text)) for name in others)
+        found = {name: (match.start(), -len(name)) for name, match in places if match}
         if found:
             return min(found, key=lambda name: found[name])
         after = self.who.index(last.speaker) + 1 if last.speaker in self.who else 0
@@ -333,8 +335,3 @@ def _places(order: Sequence[str]) -> dict[str, int]:
 @lru_cache(maxsize=256)
 def _shuffled(names: tuple[str, ...], seed: int) -> tuple[str, ...]:
     return tuple(random.Random(seed).sample(names, len(names)))
-
-
-@lru_cache(maxsize=4096)
-def _mention(name: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)

@@ -18,6 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from localsim.conversation.names import forms
+
 _PAIRS = ('""', "“”", "„“", "””", "«»", "»«", "「」", "『』", "''", "‘’", "``")
 _LONE = '"“”'
 _TITLES = "".join(rf"(?<!\b{title})" for title in ("Dr", "Mr", "Ms", "Mx", "St", "Mrs", "Prof"))
@@ -54,12 +56,12 @@ def utterance(text: str, speaker: str, names: Sequence[str], actions: Sequence[s
 
 @lru_cache(maxsize=256)
 def _own(name: str) -> re.Pattern[str]:
-    return re.compile(rf"^(?:{_OPEN}{re.escape(name)}[*_]*[:：][*_]*\s*)+")
+    return re.compile(rf"^(?:{_OPEN}{_any_of(forms(name))}[*_]*[:：][*_]*\s*)+")
 
 
 @lru_cache(maxsize=256)
 def _spill(names: tuple[str, ...], actions: tuple[str, ...]) -> re.Pattern[str]:
-    name = rf"{_any_of(names)}[*_]*"
+    name = rf"{_any_of(tuple(form for name in names for form in forms(name)))}[*_]*"
     action = rf"\[\s*(?i:{_any_of(actions)})(?:[\s:][^\]\n]*)?(?:\]|$|(?=\[))"
     line = rf"(?:^|\n|{_SENTENCE}|{_CLOSED})(?P<line>{_OPEN}{name}\s*(?:\[[^\]\n]*\]\s*)?[:：])"
     return re.compile(rf"{line}|(?P<action>(?:{_OPEN}{name}\s*)?{action})")

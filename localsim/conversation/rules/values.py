@@ -263,10 +263,12 @@ def _decimals(number: Decimal) -> int:
     return max(0, -exponent) if isinstance(exponent, int) else 0
 
 
-def repeats(what: str, values: Iterable[tuple[Place, str]]) -> Iterator[tuple[Place, str]]:
-    """Yield (place, message) for each value that is there a second time."""
+def repeats(
+    what: str, values: Iterable[tuple[Place, str]], shown: Sequence[str] | None = None
+) -> Iterator[tuple[Place, str]]:
+    """Yield (place, message) for each value that is there a second time; `shown` are the values as people see them."""
     seen: set[str] = set()
-    for place, value in values:
+    for number, (place, value) in enumerate(values):
         if value in seen:
-            yield place, f"{what} given more than once: {value}"
+            yield place, f"{what} given more than once: {shown[number] if shown else value}"
         seen.add(value)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from localsim.conversation.names import whole
 from localsim.conversation.rules.farewells import says_farewell
 from localsim.conversation.transcript import ACTION_TYPES, Turn
 from localsim.evaluators.play import phrases
@@ -185,10 +186,11 @@ def _as_another(turn: Turn, talk: Talk) -> bool:
 
 def _names_itself(text: str, name: str) -> bool:
     """Return True if a text holds its speaker's name, but for an introduction; at the start a name may be a word."""
-    for place in re.finditer(rf"(?<!\w){re.escape(name)}(?![\w-])", text):
+    for place in whole(name).finditer(text):
         before, after = text[: place.start()], text[place.end() :]
         opens = not before.strip() or before.rstrip()[-1] in ".!?"
-        if not _PRESENTS.search(before) and not _HERE.match(after) and (not opens or _ADDRESS.match(after)):
+        presented = _PRESENTS.search(before) or _HERE.match(after)
+        if not presented and not after.startswith("-") and (not opens or _ADDRESS.match(after)):
             return True
     return False
 

@@ -122,8 +122,8 @@ def _outcome(chat: cocoa.Chat) -> Iterator[Score]:
 def _deal(chat: cocoa.Chat) -> bool | None:
     """Return the corpus's own outcome; None for a chat that broke off, which the corpus does not count."""
     done = {event.action for event in chat.events}
-    if chat.outcome is not None and chat.outcome.reward is not None:
-        return chat.outcome.reward > 0
+    if chat.outcome is not None and chat.outcome.shared is not None:
+        return chat.outcome.shared > 0
     return False if done & {"quit", "reject"} else None
 
 

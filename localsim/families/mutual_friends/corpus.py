@@ -7,9 +7,9 @@ people select it; that is stored as `corpus_success`, beside what is read from t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
 from localsim.conversation.episode import Score
 from localsim.conversation.human_talks import NAMES, Corpus, HumanTalk, LeftOut, id_of, loaded
@@ -17,7 +17,7 @@ from localsim.errors import InvalidInput
 from localsim.families import cocoa
 
 _FAMILY = "mutual_friends"
-Item = dict[str, str]
+Item = dict[str, Annotated[str, BeforeValidator(str)]]
 _ITEMS = TypeAdapter(tuple[list[Item], list[Item]])
 _PHRASES = {
     "hobby": "likes {}",
@@ -30,6 +30,7 @@ _PHRASES = {
 }
 _PAIR = (NAMES[0], NAMES[1])
 UNCLEAR = "two different friends have one name, so words cannot tell who is meant"
+NAMELESS = "friends have no names, so words cannot tell who is meant"
 
 
 def read(data: Mapping[str, Any], where: str, path: str) -> HumanTalk:
@@ -40,8 +41,9 @@ def read(data: Mapping[str, Any], where: str, path: str) -> HumanTalk:
     except ValidationError as error:
         problem = f"scenario.kbs: {error.errors()[0]['msg']}"
         raise InvalidInput(problem, where=where, hint="each of the two is a list of friends with attributes") from error
-    named = all("Name" in item for item in (*lists[0], *lists[1]))
+    named = all(item.get("Name") for item in (*lists[0], *lists[1]))
     clear = named and _names_identify(lists)
+    note = "" if clear else UNCLEAR if named else NAMELESS
     shared = [item for item in lists[0] if item in lists[1]]
     fields: dict[str, Any] = {"answer": {"mutual_friends": sorted(item["Name"] for item in shared)}} if clear else {}
     turns = cocoa.turns_in(chat, _PAIR)
@@ -56,7 +58,7 @@ def read(data: Mapping[str, Any], where: str, path: str) -> HumanTalk:
         family=_FAMILY if clear else None,
         **fields,
     )
-    return cocoa.talk_of(chat, where, scenario, turns, _outcome(chat, turns), "" if clear else UNCLEAR)
+    return cocoa.talk_of(chat, where, scenario, turns, _outcome(chat, turns), note)
 
 
 def _names_identify(lists: tuple[list[Item], list[Item]]) -> bool:
@@ -80,20 +82,18 @@ def _agent(name: str, other: str, items: list[Item]) -> dict[str, Any]:
 
 
 def _sentence(item: Item) -> str:
-    said = [
-        _PHRASES.get(key.lower(), f"has {{}} as {key.lower()}").format(value)
-        for key, value in item.items()
-        if key != "Name" and value
-    ]
-    return f"{item.get('Name') or 'A friend'} {' and '.join(said) or 'is a friend'}."
+    told = {key.lower(): value for key, value in item.items() if key != "Name" and value}
+    said = " and ".join(_PHRASES[key].format(value) for key, value in told.items() if key in _PHRASES)
+    more = ", ".join(f"{key}: {value}" for key, value in told.items() if key not in _PHRASES)
+    return f"{item.get('Name') or 'A friend'} {said or 'is a friend'}{f' ({more})' if more else ''}."
 
 
 def _outcome(chat: cocoa.Chat, turns: tuple[tuple[str, Any], ...]) -> Iterator[Score]:
-    if chat.outcome is None or chat.outcome.reward is None:
+    if chat.outcome is None or chat.outcome.shared is None:
         return
     cited = tuple(number for number, (_, action) in enumerate(turns) if action.text.startswith("selects "))
     chosen = [cocoa.selected(event.data) for event in chat.events if event.action == "select"]
-    success = float(chat.outcome.reward == 1)
+    success = float(chat.outcome.shared == 1)
     reason = "both select the same friend" if success else "the two do not select the same friend"
     label = chosen[-1] if success and chosen else None
     yield Score("corpus_success", success, label=label, reason=reason, turns=cited[-2:])
@@ -101,8 +101,8 @@ def _outcome(chat: cocoa.Chat, turns: tuple[tuple[str, Any], ...]) -> Iterator[S
 
 def fits(data: Mapping[str, Any]) -> bool:
     """Return True for a chat of this corpus."""
-    kbs = cocoa.kbs_of(data)
-    return bool(kbs) and all(isinstance(items, list) for items in kbs)
+    simple = (str, int, float)
+    return cocoa.has_items(cocoa.kbs_of(data), lambda item: all(isinstance(value, simple) for value in item.values()))
 
 
 CORPUS = Corpus("mutual-friends", "MutualFriends, cocoa's JSON", fits, read)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -45,7 +45,7 @@ from localsim.reports.audit.texts import (
     visible,
     words,
 )
-from localsim.reports.audit.turns import Readers
+from localsim.reports.audit.turns import Readers, Withheld
 from localsim.scenarios.casting.playing import unplayable
 from localsim.store.database import Store
 from localsim.store.episodes import contents_of, stored_scenarios, transcript_of
@@ -189,11 +189,31 @@ def found_in(
     lines = "\n".join(both(line)[0] for line in heard.lines)
     granted = _known_view(loaded, view, variant).granted_loosely
     known = END.join([granted, *(both(line)[1] for line in heard.lines)])
+    fresh = [sentence for each in loose.split(END) if (sentence := f" {each.strip()} ") not in known]
     for each in heard.withheld:
         line = pattern(visible(each.line))
         own = [part for part in parts(each.text) if len(part.split()) >= SENTENCE]
-        if (line.search(exact) and not line.search(lines)) or any(part in loose and part not in known for part in own):
+        if (
+            (line.search(exact) and not line.search(lines))
+            or any(part in loose and part not in known for part in own)
+            or _tells_values(each, fresh)
+        ):
             yield each.what, each.line
+
+
+def _tells_values(turn: Withheld, fresh: Sequence[str]) -> bool:
+    """Return True if a sentence that the viewer could not have says what values a turn has, in whatever words.
+
+    That is a sentence with the name of its speaker and all values, or of nothing but the values.
+    """
+    values = [words(value) for value in turn.values]
+    if not turn.speaker or not any(value.strip() for value in values):
+        return False
+    name, bare = words(turn.speaker), " ".join(value.strip() for value in values)
+    return any(
+        sentence.strip() == bare or (name in sentence and all(value in sentence for value in values))
+        for sentence in fresh
+    )
 
 
 def held(

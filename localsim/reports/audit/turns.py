@@ -25,6 +25,9 @@ class Withheld:
     line: str
     text: str
     """The words of the turn, those among its values included."""
+    speaker: str = ""
+    values: tuple[str, ...] = ()
+    """The values of its move, such as a ballot or a bid, which are the secret of many games."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +146,9 @@ class Readers:
                     found.texts.append(text)
                     found.lines.append(turn.line)
             else:
-                found.withheld.append(Withheld(_what(turn, simultaneous=beat == now), turn.line, text))
+                what = _what(turn, simultaneous=beat == now)
+                own = tuple(value for value in turn.values if value not in self._scenario.names)
+                found.withheld.append(Withheld(what, turn.line, text, turn.speaker, own))
         return found
 
     def _since(self, before: int) -> int:

@@ -36,7 +36,11 @@ REPLIES = "scripted:@"
 """Start of the name of a scripted player that reads its lines from a file."""
 _TIME = (1980, 1, 1, 0, 0, 0)
 _MOST_BYTES = 2_000_000_000
-_HINT = "localsim bundle RUN -o FILE writes an archive"
+_MOST_TIMES = 50
+"""A file may unpack to so many times its size; texts shrink to a tenth at best, and bundles are not compressed."""
+_SMALL = 20_000_000
+"""Bytes that any archive may unpack to."""
+HINT = "localsim bundle RUN -o FILE writes an archive"
 
 
 @dataclass(frozen=True)
@@ -160,13 +164,14 @@ def open_archive(file: Path) -> Archive:
     contents = _contents(file)
     manifest = _manifest_of(contents, file)
     listed = manifest["files"]
-    for name, expected in listed.items():
+    lines = [_replies_file(name) for name in manifest["models"] if name.startswith(REPLIES)]
+    for name, expected in (dict.fromkeys(lines) | listed).items():
         if name not in contents:
-            raise InvalidInput(f"{name} is missing", where=str(file), hint=_HINT)
+            raise InvalidInput(f"{name} is missing", where=str(file), hint=HINT)
         if sha256(contents[name]) != expected:
-            raise InvalidInput(f"{name} was changed after the archive was written", where=str(file), hint=_HINT)
+            raise InvalidInput(f"{name} was changed after the archive was written", where=str(file), hint=HINT)
     if others := sorted(set(contents) - set(listed) - {MANIFEST}):
-        raise InvalidInput(f"{others[0]} does not belong to it", where=str(file), hint=_HINT)
+        raise InvalidInput(f"{others[0]} does not belong to it", where=str(file), hint=HINT)
     scenarios = {}
     for name in listed:
         if name.startswith("scenarios/"):
@@ -180,13 +185,14 @@ def open_archive(file: Path) -> Archive:
 def _contents(file: Path) -> dict[str, bytes]:
     try:
         with zipfile.ZipFile(file) as archive:
-            if sum(info.file_size for info in archive.infolist()) > _MOST_BYTES:
-                raise InvalidInput(f"it unpacks to more than {_MOST_BYTES} bytes", where=str(file), hint=_HINT)
+            most = min(_MOST_BYTES, max(_SMALL, _MOST_TIMES * file.stat().st_size))
+            if sum(info.file_size for info in archive.infolist()) > most:
+                raise InvalidInput(f"it unpacks to more than {most:,} bytes", where=str(file), hint=HINT)
             return {info.filename: archive.read(info) for info in archive.infolist()}
     except FileNotFoundError as error:
-        raise InvalidInput("no such file", where=str(file), hint=_HINT) from error
+        raise InvalidInput("no such file", where=str(file), hint=HINT) from error
     except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-        raise InvalidInput(f"no archive of a run: {error}", where=str(file), hint=_HINT) from error
+        raise InvalidInput(f"no archive of a run: {error}", where=str(file), hint=HINT) from error
 
 
 def _manifest_of(contents: Mapping[str, bytes], file: Path) -> dict[str, Any]:
@@ -199,7 +205,7 @@ def _manifest_of(contents: Mapping[str, bytes], file: Path) -> dict[str, Any]:
         if not all(isinstance(part, dict) for part in needed[:4]):
             raise TypeError("plan, models, versions and files are objects")
     except (KeyError, TypeError, ValueError) as error:
-        raise InvalidInput(f"no archive of a run: {error!r} in {MANIFEST}", where=str(file), hint=_HINT) from error
+        raise InvalidInput(f"no archive of a run: {error!r} in {MANIFEST}", where=str(file), hint=HINT) from error
     if known != FORMAT:
         hint = "use the version of localsim that wrote it"
         raise InvalidInput(f"an archive of format {known}; this localsim reads {FORMAT}", where=str(file), hint=hint)

@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple
 from localsim.conversation.episode import CONDITIONS, Subject
 from localsim.conversation.human_talks import HumanTalk
 from localsim.conversation.scenario import LoadedScenario, canonical_hash
-from localsim.conversation.transcript import Action, Transcript, Turn
+from localsim.conversation.transcript import Transcript, Turn
 from localsim.errors import InvalidInput, ModelMissing, writing
 from localsim.evaluators.evaluate import Notify, evaluated
 from localsim.evaluators.outcome import Outcome
@@ -290,12 +290,19 @@ def _of_talk(talk: HumanTalk, run_id: str, label: str, index: int) -> Iterator[R
     """Yield the records of a conversation, with its scores."""
     loaded = talk.scenario
     # People make no moves, so values are no part of what is hashed.
-    content = canonical_hash([(name, {"type": action.type, "text": action.text}) for name, action in talk.turns])
+    said: list[Any] = [(name, {"type": action.type, "text": action.text}) for name, action in talk.turns]
+    private = [{str(number): readers for number, readers in sorted(talk.readers.items())}] if talk.readers else []
+    content = canonical_hash(said + private)
     spec_hash = canonical_hash([loaded.scenario.hash, talk.mode, talk.name, content])
     models = dict.fromkeys(loaded.scenario.names, label) | dict(talk.models)
     episode_id = canonical_hash([run_id, spec_hash, index])[:16]
-    subject = _subject(episode_id, talk, talk.turns, index)
-    transcript = subject.transcript
+    transcript = Transcript(
+        tuple(
+            Turn(number, name, action, readers=talk.readers.get(number))
+            for number, (name, action) in enumerate(talk.turns)
+        )
+    )
+    subject = _subject(episode_id, talk, transcript, index)
     yield EpisodeRecord(
         episode_id=episode_id,
         run_id=run_id,
@@ -328,8 +335,9 @@ def _agreement(talks: Sequence[HumanTalk]) -> dict[str, Agreement]:
         family = talk.scenario.scenario.family
         if family is None or family not in FAMILIES or not talk.outcome:
             continue
-        words = [turn for turn in talk.turns if turn[1].type != "action"]
-        subject = _subject("", talk, words, 0)
+        words = (turn for turn in talk.turns if turn[1].type != "action")
+        transcript = Transcript(tuple(Turn(number, name, action) for number, (name, action) in enumerate(words)))
+        subject = _subject("", talk, transcript, 0)
         read = {(each.name, each.agent): each.value for each in Outcome(FAMILIES[family]).evaluation(subject).scores}
         known |= {name for name, _ in read}
         for own in talk.outcome:
@@ -344,6 +352,5 @@ def _agreement(talks: Sequence[HumanTalk]) -> dict[str, Agreement]:
     }
 
 
-def _subject(episode_id: str, talk: HumanTalk, turns: Sequence[tuple[str, Action]], index: int) -> Subject:
-    transcript = Transcript(tuple(Turn(number, name, action) for number, (name, action) in enumerate(turns)))
+def _subject(episode_id: str, talk: HumanTalk, transcript: Transcript, index: int) -> Subject:
     return Subject(episode_id, talk.scenario.scenario, talk.scenario.answer, talk.mode, index, 0, transcript)

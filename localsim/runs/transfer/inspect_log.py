@@ -114,7 +114,9 @@ def _sample(each: Sent, epoch: int) -> dict[str, Any]:
 def _message(turn: Turn, first: str) -> dict[str, Any]:
     """Return a turn as a message. A log has two roles for speakers: the first agent is the user."""
     role = "system" if turn.told else "user" if turn.speaker == first else "assistant"
-    about = {"turn": turn.index, "speaker": turn.who, "action": turn.action.type, "text": turn.action.text}
+    about: dict[str, Any] = {"turn": turn.index, "speaker": turn.who, "action": turn.action.type}
+    about |= {"text": turn.action.text, "values": turn.action.values, "readers": turn.readers}
+    about |= {"beat": turn.beat, "phase": turn.phase, "truncated": turn.truncated, "repaired": turn.repaired}
     return {"role": role, "content": turn.line, "metadata": about}
 
 

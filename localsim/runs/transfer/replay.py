@@ -9,17 +9,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from localsim.backends.open import is_file, is_plugin, is_remote
+from localsim.backends.open import is_file, models_of
 from localsim.backends.person import NAME
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput, LocalsimError, ModelMissing
 from localsim.families import FAMILIES
 from localsim.models.checksums import checksum
 from localsim.models.registry import entries, installed_path, resolve
+from localsim.runs import trust
 from localsim.runs.plan import Plan, plan_of
 from localsim.runs.runner import Result, start
 from localsim.runs.scheduler import Watcher
-from localsim.runs.transfer.bundle import REPLIES, Archive, episodes_of, open_archive
+from localsim.runs.transfer.bundle import HINT, REPLIES, Archive, episodes_of, open_archive
 from localsim.runs.versions import versions
 from localsim.store.database import Store
 
@@ -77,10 +78,14 @@ def plan_in(archive: Archive, folder: Path, where: str) -> Plan:
             raise InvalidInput(f"no scenario has the hash {scenario_hash[:12]} of the plan", where=where, hint=hint)
         return archive.scenarios[scenario_hash]
 
-    plan = plan_of(json.dumps(manifest["plan"]), scenario_of)
+    try:
+        plan = plan_of(json.dumps(manifest["plan"]), scenario_of)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InvalidInput(f"its plan cannot be read: {error!r}", where=where, hint=HINT) from error
     for loaded in plan.scenarios:
         if loaded.scenario.family and loaded.scenario.family not in FAMILIES:
             raise InvalidInput(f"the family {loaded.scenario.family!r} is not installed", where=where)
+    trust.refuse_unlisted(models_of(plan.specs()), manifest["models"], where)
     here = {name: _here(name, identity, archive, folder, where) for name, identity in manifest["models"].items()}
     roles = {role: here.get(model, model) for role, model in plan.roles.items()}
     model = here.get(plan.model, plan.model)
@@ -91,14 +96,18 @@ def _here(name: str, identity: Mapping[str, Any], archive: Archive, folder: Path
     """Return the name that a model of the archive has on this machine."""
     if name == NAME:
         raise InvalidInput("a person played in it, whose turns nothing can write again", where=where)
-    if is_remote(name) or is_plugin(name):
+    if [each for each in trust.reaching([name]) if each != name or not name.startswith(REPLIES)]:
         hint = "play its scenarios with localsim run, and name the model there"
         raise InvalidInput(f"{name} wrote in it, which an archive cannot hold", where=where, hint=hint)
     if name.startswith(REPLIES):
         file = folder / f"{len(list(folder.iterdir()))}.jsonl"
         file.write_bytes(archive.replies[name])
         return f"{REPLIES}{file}"
-    return installed(name, str(identity["sha256"]), str(identity.get("file", name))) if is_file(name) else name
+    if not is_file(name):
+        return name
+    if not isinstance(identity, Mapping) or "sha256" not in identity:
+        raise InvalidInput(f"it does not say which file {name} is", where=where, hint=HINT)
+    return installed(name, str(identity["sha256"]), str(identity.get("file", name)))
 
 
 def installed(name: str, sha256: str, file: str) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from localsim import paths
+from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput, writing
 from localsim.runs.transfer import datasets_card
 from localsim.runs.transfer.inspect_log import Sent, log_of
@@ -18,6 +20,17 @@ from localsim.store.queries import runs as queries
 
 Say = Callable[[str], None]
 FORMATS = ("sotopia", "inspect", "hf")
+_DOCUMENTS = {"scenarios": "only their ids", "answer keys": "they stay in the database"}
+_PROMPTS = {"prompts": "they stay in the database"}
+CANNOT_HOLD: Mapping[str, Mapping[str, str]] = {
+    "sotopia": sotopia_out.LOST | _PROMPTS | {"titles": "and the info for people; Sotopia has none"},
+    "inspect": _PROMPTS | {"leaks": "their number is a score", "scenarios": "only setting, family and answer key"},
+    "jsonl": _DOCUMENTS | _PROMPTS,
+    "parquet, csv, hf": _DOCUMENTS,
+    "sft, sharegpt": _DOCUMENTS
+    | {"scores": "a chat has none", "turns of others": "only those that the agent could read"},
+}
+"""Format of `export` -> what it has no place for -> why. An archive and a partition hold everything of a run."""
 
 
 def send(store: Store, run_id: str, form: str, target: Path, say: Say) -> list[Path]:
@@ -25,10 +38,12 @@ def send(store: Store, run_id: str, form: str, target: Path, say: Say) -> list[P
     with writing(target):
         if form == "hf":
             return _hf(store, run_id, target)
-        sent = [each for each in episodes_of(store, run_id) if form == "inspect" or each.episode.status == "completed"]
-        if not sent:
+        sent = episodes_of(store, run_id)
+        if form == "inspect" and sent:
+            return [_inspect(store, run_id, sent, target)]
+        if not any(each.episode.status == "completed" for each in sent):
             raise InvalidInput("the run has no completed episode", where=run_id, hint=f"localsim runs show {run_id}")
-        return _sotopia(sent, target, say) if form == "sotopia" else [_inspect(store, run_id, sent, target)]
+        return _sotopia(run_id, sent, target, say)
 
 
 def episodes_of(store: Store, run_id: str) -> list[Sent]:
@@ -40,8 +55,11 @@ def episodes_of(store: Store, run_id: str) -> list[Sent]:
     return [Sent(each, scenarios[each.scenario.hash], models[each.episode_id]) for each in episodes]
 
 
-def _sotopia(sent: Sequence[Sent], folder: Path, say: Say) -> list[Path]:
-    """Write the profiles and the logs, one object on each line; say once what Sotopia has no place for."""
+def _sotopia(run_id: str, every: Sequence[Sent], folder: Path, say: Say) -> list[Path]:
+    """Write the profiles and the logs, one object on each line; say and count what Sotopia has no place for."""
+    sent = [each for each in every if each.episode.status == "completed" and sotopia_out.fits(each.scenario)]
+    if not sent:
+        raise InvalidInput(f"no {sotopia_out.LOST['episodes']}, and the run has none", where=run_id)
     scenarios = list({each.scenario.hash: each.scenario for each in sent}.values())
     people = {row["pk"]: row for loaded in scenarios for row in sotopia_out.profiles_of(loaded)}
     ties = {row["pk"]: row for loaded in scenarios for row in sotopia_out.relationships_of(loaded)}
@@ -56,8 +74,8 @@ def _sotopia(sent: Sequence[Sent], folder: Path, say: Say) -> list[Path]:
         )
         for each in sent
     ]
-    for field, why in dict.fromkeys(pair for loaded in scenarios for pair in sotopia_out.left_out(loaded)):
-        say(f"left out: {field}: {why}")
+    for line in _left_out(scenarios, sent, len(every) - len(sent)):
+        say(line)
     folder.mkdir(parents=True, exist_ok=True)
     return [
         _lines(folder / "environments.jsonl", map(sotopia_out.environment_of, scenarios)),
@@ -65,6 +83,20 @@ def _sotopia(sent: Sequence[Sent], folder: Path, say: Say) -> list[Path]:
         _lines(folder / "relationships.jsonl", ties.values()),
         _lines(folder / "episodes.jsonl", logs),
     ]
+
+
+def _left_out(scenarios: Sequence[LoadedScenario], sent: Sequence[Sent], episodes: int) -> Iterator[str]:
+    """Yield a line for each kind of thing that Sotopia has no place for, with its number."""
+    found = Counter(field for loaded in scenarios for field in sotopia_out.lost_with(loaded))
+    inside: Counter[str] = Counter(episodes=episodes)
+    for each in sent:
+        stored = each.episode
+        inside += sotopia_out.lost_in(stored.transcript, stored.see, stored.scores, stored.leaks)
+    for field, why in sotopia_out.LOST.items():
+        if found[field]:
+            yield f"left out: {field} of {found[field]} scenarios: {why}"
+        elif inside[field]:
+            yield f"left out: {inside[field]} {field}: {why}"
 
 
 def _lines(file: Path, rows: Any) -> Path:

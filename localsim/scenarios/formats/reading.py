@@ -2,37 +2,44 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from localsim.errors import InvalidInput
-from localsim.paths import json_value, read_json_lines
+from localsim.paths import json_values, read_text
 
 Object = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Unmapped:
-    """A field of a file that was not taken over, or not as it stands."""
+    """A kind of field that was not taken over, or not as it stands."""
 
     where: str
-    """The object: file and line, or file and number of the object."""
+    """The first object that has it: file and line, or file and number of the object."""
     field: str
     why: str
+    count: int = 1
+    """Number of objects that have it."""
+    example: str = ""
+    """What the first of them holds, where that helps to find it."""
 
 
 class Missing:
-    """Collects what could not be mapped, each field of an object once."""
+    """Counts what could not be mapped by its kind, each field of an object once."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, str], Unmapped] = {}
+        self._first: dict[tuple[str, str], Unmapped] = {}
+        self._places: dict[tuple[str, str], set[str]] = {}
 
-    def note(self, where: str, field: str, why: str) -> None:
-        """Remember a field."""
-        self._found.setdefault((where, field), Unmapped(where, field, why))
+    def note(self, where: str, field: str, why: str, example: str = "") -> None:
+        """Remember a field of an object."""
+        kind = (field, why)
+        shown = example if len(example) <= _SHOWN else f"{example[:_SHOWN]}..."
+        self._first.setdefault(kind, Unmapped(where, field, why, example=shown))
+        self._places.setdefault(kind, set()).add(where)
 
     def unknown(self, where: str, data: Object, known: frozenset[str]) -> None:
         """Remember the fields of an object that are not `known` and hold something."""
@@ -42,8 +49,12 @@ class Missing:
 
     @property
     def all(self) -> tuple[Unmapped, ...]:
-        """Everything noted, in order."""
-        return tuple(self._found.values())
+        """The kinds of what was noted, in order."""
+        return tuple(replace(first, count=len(self._places[kind])) for kind, first in self._first.items())
+
+
+_SHOWN = 60
+"""Characters of an example."""
 
 
 def objects(path: Path, hint: str) -> Iterator[tuple[str, Object]]:
@@ -51,28 +62,10 @@ def objects(path: Path, hint: str) -> Iterator[tuple[str, Object]]:
 
     Raises InvalidInput for a file that is none of these.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"cannot be read: {error}", where=str(path)) from error
+    text = read_text(path)
     if not text.strip():
         raise InvalidInput("the file is empty", where=str(path), hint=hint)
-    for where, value in _values(text, path, hint):
+    for where, value in json_values(text, str(path), hint):
         if not isinstance(value, Mapping):
             raise InvalidInput("not an object", where=where, hint=hint)
         yield where, value
-
-
-def _values(text: str, path: Path, hint: str) -> list[tuple[str, Any]]:
-    try:
-        value = json_value(text)
-    except json.JSONDecodeError as error:
-        if text.lstrip().startswith("{") and "\n" in text.strip() and error.msg == "Extra data":
-            return read_json_lines(path)
-        where = f"{path}:{error.lineno}:{error.colno}"
-        raise InvalidInput(f"not JSON: {error.msg}", where=where, hint=hint) from error
-    except ValueError as error:
-        raise InvalidInput(f"not JSON: {error}", where=str(path), hint=hint) from error
-    if isinstance(value, list):
-        return [(f"{path}, item {number}", item) for number, item in enumerate(value, start=1)]
-    return [(str(path), value)]

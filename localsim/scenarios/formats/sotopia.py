@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from localsim.conversation.human_talks import NAMES, checked, id_of, loaded, names_are_usable
+from localsim.conversation.names import same, tidy
 from localsim.conversation.scenario import LoadedScenario, RelationshipLevel
 from localsim.errors import InvalidInput
 from localsim.scenarios.formats.markup import HINTS, JUDGE, Piece, pieces, plain, unlabelled
@@ -52,6 +53,8 @@ class Files:
     chosen: list[tuple[str, Combination]] = field(default_factory=list)
     logs: list[tuple[str, Log]] = field(default_factory=list)
     missing: Missing = field(default_factory=Missing)
+    playing: set[int] = field(default_factory=set)
+    """The ids (of Python) of the situations and people that are in some scenario."""
 
 
 @dataclass(frozen=True)
@@ -97,10 +100,10 @@ def gather(files: Sequence[Path]) -> Files:
 def _keep(held: Files, kind: Type, where: str, data: Mapping[str, Any]) -> None:
     found = checked(FORMS[kind], data, where, HINT)
     held.missing.unknown(where, data, keys_of(kind) | {"rewards_prompt", "raw_rewards_prompt"})
-    if isinstance(found, Environment):
-        held.environments[found.pk or where] = (where, found)
-    elif isinstance(found, Person):
-        held.people[found.pk or where] = (where, found)
+    if isinstance(found, Environment | Person):
+        known: dict[str, tuple[str, Any]] = held.environments if isinstance(found, Environment) else held.people
+        if known.setdefault(found.pk or where, (where, found))[1] != found:
+            raise InvalidInput(f"another object has the key {found.pk!r}", where=where, hint="give each its own pk")
     elif isinstance(found, Tie):
         held.ties.append((where, found))
     elif isinstance(found, Combination):
@@ -112,13 +115,8 @@ def _keep(held: Files, kind: Type, where: str, data: Mapping[str, Any]) -> None:
 # ---- who plays ------------------------------------------------------------------------------------------------------
 
 
-def tasks_of(held: Files, pairs: int) -> Iterator[Task]:
-    """Yield the situations with the characters of combinations, then those with at most `pairs` pairs that fit."""
-    yield from _combined(held)
-    yield from _paired(held, pairs)
-
-
-def _combined(held: Files) -> Iterator[Task]:
+def combined(held: Files) -> Iterator[Task]:
+    """Yield the situations with the characters of combinations. Raises InvalidInput."""
     for where, combination in held.chosen:
         if combination.env_id not in held.environments:
             raise InvalidInput(f"no environment profile {combination.env_id}", where=where, hint="give its file, too")
@@ -133,17 +131,26 @@ def person_of(held: Files, key: str, where: str) -> Person:
     return held.people[key][1]
 
 
-def _paired(held: Files, most: int) -> Iterator[Task]:
-    """Yield the tasks of situations that no combination and no log names."""
-    named = {each.env_id for _, each in held.chosen} | {log.environment for _, log in held.logs}
-    for key, (where, environment) in held.environments.items():
-        if key in named:
+def paired(held: Files, most: int) -> Iterator[Task]:
+    """Yield the situations that nobody plays yet with at most `most` pairs of characters that fit."""
+    for where, environment in held.environments.values():
+        if id(environment) in held.playing:
             continue
         fitting = list(islice(_pairs(held, environment, where), most))
         if fitting:
             yield from (task_of(environment, pair, held, where) for pair in fitting)
         else:
+            if held.people:
+                why = f"no pair has the relationship and the ages of the situation; {NAMES[0]} and so on play it"
+                held.missing.note(where, "agent profiles", why)
             yield task_of(environment, [], held, where)
+
+
+def note_idle(held: Files) -> None:
+    """Note the characters who play in no scenario."""
+    for where, person in held.people.values():
+        if id(person) not in held.playing:
+            held.missing.note(where, "agent profile", "this character plays in no situation of the files", person.name)
 
 
 def _pairs(held: Files, environment: Environment, where: str) -> Iterator[list[Person]]:
@@ -183,6 +190,7 @@ def _fit(environment: Environment, pair: Sequence[Person]) -> bool:
 def task_of(environment: Environment, people: Sequence[Person], held: Files, where: str) -> Task:
     """Return a situation with its characters; without any, they have no profile. Raises InvalidInput."""
     goals = environment.agent_goals
+    held.playing.update(map(id, [environment, *people]))
     if people and len(people) != len(goals):
         raise InvalidInput(f"{len(people)} agents for {len(goals)} goals", where=where, hint="one goal for each agent")
     names = [person.name for person in people] or list(NAMES[: len(goals)])
@@ -210,9 +218,15 @@ def task_of(environment: Environment, people: Sequence[Person], held: Files, whe
     base = environment.codename or environment.pk or "situation"
     if sum(each.codename == environment.codename for _, each in held.environments.values()) > 1:
         base = f"{base}_{environment.pk[-6:]}"
-    codename = "_".join([base, *(person.name.lower() for person in people)])
+    codename = "_".join([base, *(_called(person, held) for person in people)])
     level = level_of(environment.relationship, where)
     return Task(where, codename, environment.scenario, sides, level, about, story or "")
+
+
+def _called(person: Person, held: Files) -> str:
+    """Return a character's part of an id; of two characters with one name it has the key, too."""
+    twins = sum(same(each.name) == same(person.name) for _, each in held.people.values())
+    return f"{person.name.lower()}_{person.pk[-6:]}" if twins > 1 else person.name.lower()
 
 
 def _profile(person: Person, held: Files) -> tuple[dict[str, str], str]:
@@ -263,17 +277,15 @@ def scenario_of(task: Task, missing: Missing) -> LoadedScenario:
     for number, name in enumerate(names):
         own = [piece for piece in goals[number] if not piece.reader]
         told = [unlabelled(piece.text) for piece in own if piece.kind == "extra_info"] + facts[number]
-        agent: dict[str, Any] = {"name": name, "goal": cut(_goal(own), where, f"goal of {name}", missing) or "-"}
+        agent: dict[str, Any] = {"name": name, "goal": cut(_goal(own), where, "goal", missing) or "-"}
         agent["facts"] = [
-            {"id": f"agent_{number + 1}_{count}", "text": cut(text, where, f"facts of {name}", missing)}
+            {"id": f"agent_{number + 1}_{count}", "text": cut(text, where, "facts", missing)}
             for count, text in enumerate(dict.fromkeys(filter(None, told)), start=1)
         ]
         seen = [piece for piece in secrets[number] if piece.reader in ("", f"agent_{number}")]
         if secret := plain(seen):
-            agent["secret"] = cut(secret, where, f"secret of {name}", missing)
-        agent["profile"] = {
-            key: cut(text, where, f"{key} of {name}", missing) for key, text in task.sides[number].profile.items()
-        }
+            agent["secret"] = cut(secret, where, "secret", missing)
+        agent["profile"] = {key: cut(text, where, key, missing) for key, text in task.sides[number].profile.items()}
         agents.append(agent)
     title = " ".join(setting.partition(". ")[0].split())[:300] or task.codename
     return loaded(
@@ -303,9 +315,11 @@ def _goal(own: Iterable[Piece]) -> str:
 
 def agent_names(names: Sequence[str], where: str, missing: Missing) -> list[str]:
     """Return names that a scenario can have: those given, or Person A and so on where one of them cannot be used."""
-    if names_are_usable(list(names)):
-        return list(names)
-    missing.note(where, "names", f"a name cannot begin a line of conversation; {NAMES[0]} and so on are used")
+    given = [tidy(name) for name in names]
+    if names_are_usable(given):
+        return given
+    why = "two people have one name" if len({same(name) for name in given}) < len(given) else "one cannot begin a line"
+    missing.note(where, "names", f"{why}; {NAMES[0]} and so on are used", ", ".join(given))
     return list(NAMES[: len(names)])
 
 

@@ -89,9 +89,9 @@ class Person(Part):
 class Tie(Part):
     """The relationship of two characters."""
 
-    pk: str = ""
-    agent_1_id: str
-    agent_2_id: str
+    pk: str = _key("relationship_id")
+    agent_1_id: str = Field(validation_alias=AliasChoices("agent_1_id", "agent1_id"))
+    agent_2_id: str = Field(validation_alias=AliasChoices("agent_2_id", "agent2_id"))
     relationship: str
     background_story: str | None = None
 
@@ -99,7 +99,7 @@ class Tie(Part):
 class Combination(Part):
     """A situation and the characters who play it."""
 
-    pk: str = ""
+    pk: str = _key("combo_id")
     env_id: str
     agent_ids: list[str]
 
@@ -137,7 +137,7 @@ _SEEN: tuple[tuple[Type, tuple[tuple[str, ...], ...]], ...] = (
     ("annotation", (("episode", "annotator_id"),)),
     ("episode", (("messages",), ("raw_messages",), ("social_interactions",))),
     ("environment", (("agent_goals", "scenario"),)),
-    ("relationship", (("agent_1_id", "agent_2_id"),)),
+    ("relationship", (("agent_1_id", "agent_2_id"), ("agent1_id", "agent2_id"))),
     ("combination", (("env_id", "agent_ids"),)),
     ("agent", (("first_name",),)),
 )

@@ -1,20 +1,23 @@
 """Scenarios and conversations -> Sotopia's objects, which `sotopia_talks.read` reads back with equal content.
 
 Facts become `<extra_info>` of their owner's goal, and what only judges may see is for the viewer `environment`. Text
-that looks like markup is escaped. What Sotopia has no place for is listed by `left_out`.
+that looks like markup is escaped. A turn for some readers is a private message. What Sotopia has no place for (`LOST`)
+is counted by `lost_with` and `lost_in`.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from localsim.conversation.scenario import WRITER, Agent, LoadedScenario, canonical_hash
+from localsim.conversation.scenario import PERSONA, WRITER, Agent, Limits, LoadedScenario, canonical_hash
 from localsim.conversation.transcript import ACTION_TYPES, Transcript, Turn
 from localsim.scenarios.formats.markup import hidden, literal, marked
 from localsim.scenarios.formats.sotopia_form import CODES, DIMENSIONS
-from localsim.scenarios.formats.sotopia_talks import LEFT, OWN, SILENT, WORLD
+from localsim.scenarios.formats.sotopia_talks import LEFT, OURS, OWN, SILENT, WORLD
 
 Row = Mapping[str, Any]
 UNRATED = 0.0
@@ -56,13 +59,12 @@ def profiles_of(loaded: LoadedScenario) -> list[dict[str, Any]]:
     for agent in loaded.scenario.agents:
         first, _, last = agent.name.partition(" ")
         profile = agent.profile
-        age = profile.age if profile.age is not None and profile.age.isdecimal() else "0"
         made.append(
             {
                 "pk": agent_key(agent),
                 "first_name": first,
                 "last_name": last,
-                "age": int(age),
+                "age": _age(agent) or 0,
                 "occupation": profile.occupation or "",
                 "gender": profile.gender or "",
                 "gender_pronoun": profile.pronouns or "",
@@ -100,28 +102,78 @@ def agent_key(agent: Agent) -> str:
     return key_of("agent", agent.name, agent.profile.model_dump_json(), agent.secret or "")
 
 
-def left_out(loaded: LoadedScenario) -> Iterator[tuple[str, str]]:
-    """Yield (field, why) of what Sotopia has no place for."""
+LOST = {
+    "facts": "terms and rules of disclosure; the text of facts is kept",
+    "family": "a situation of Sotopia has no task family",
+    "answer": "Sotopia has no answer key",
+    "checks": "Sotopia has none",
+    "moves": "Sotopia has none; in episodes they are actions, with their values as words",
+    "phases": "Sotopia has none",
+    "game": "Sotopia has none",
+    "actions": "an agent of Sotopia has all five types",
+    "limits": "Sotopia has none",
+    "language": "Sotopia has none",
+    "persona": "statements, background, knows and never_heard_of of an agent",
+    "relationship": "a situation has one; each pair has its own in the relationship profiles",
+    "age": "one that is no number",
+    "values": "what the rules tell keeps its words only",
+    "simultaneous turns": "they stand one after another",
+    "marks of turns": "that a text was cut or repaired",
+    "granted items": "what agents saw of others",
+    "episodes": "only completed ones of two or more agents, none of whom is called Environment, are written",
+    "scores": "only the ratings of one judge in Sotopia's dimensions are written",
+    "leaks": "Sotopia has none",
+}
+"""What Sotopia's files have no place for -> why. Titles, info and prompts are in no file of theirs either."""
+
+
+def fits(loaded: LoadedScenario) -> bool:
+    """Return True if a log of Sotopia can hold a talk on a scenario: two agents and more, and none is its world."""
+    names = loaded.scenario.names
+    return len(names) > 1 and WORLD not in names
+
+
+def lost_with(loaded: LoadedScenario) -> Iterator[str]:
+    """Yield the keys of LOST that a scenario has."""
     scenario, answer = loaded.scenario, loaded.answer
     if any(fact.terms or fact.disclosure != "free" for agent in scenario.agents for fact in agent.facts):
-        yield "facts", "terms and rules of disclosure; the text of facts is kept"
-    if scenario.family:
-        yield "family", "a situation of Sotopia has no task family"
-    if set(answer.answer) - {"judge_only"}:
-        yield "answer", "Sotopia has no answer key"
-    for name, there in (
-        ("checks", answer.checks),
-        ("moves", scenario.moves),
-        ("phases", scenario.phases),
-        ("game", scenario.game),
-    ):
-        if there:
-            yield name, "Sotopia has none"
-    if len({scenario.level(one, other) for one, other in combinations(scenario.names, 2)}) > 1:
-        yield "relationship", "a situation has one; each pair has its own in the relationship profiles"
-    ages = [agent.profile.age for agent in scenario.agents if agent.profile.age]
-    if not all(age.isdecimal() for age in ages):
-        yield "age", "one that is no number"
+        yield "facts"
+    there = {
+        "family": scenario.family,
+        "answer": set(answer.answer) - {"judge_only"},
+        "checks": answer.checks,
+        "moves": scenario.moves,
+        "phases": scenario.phases,
+        "game": scenario.game,
+        "actions": set(ACTION_TYPES) - set(scenario.actions),
+        "limits": scenario.limits != Limits(),
+        "language": scenario.language,
+        "persona": any(getattr(agent, name) for agent in scenario.agents for name in PERSONA),
+        "relationship": len({scenario.level(*pair) for pair in combinations(scenario.names, 2)}) > 1,
+        "age": any(_age(agent) is None for agent in scenario.agents),
+    }
+    yield from (name for name, has in there.items() if has)
+
+
+def lost_in(talk: Transcript, see: str, scores: Sequence[Row], leaks: Sequence[Row]) -> Counter[str]:
+    """Return key of LOST -> number of turns, conditions, scores or leaks of an episode that have no place."""
+    judge = judge_of(scores)
+    kept = sum(row["evaluator"] == judge and row["name"].removeprefix(OWN) in _NAMES for row in scores)
+    return Counter({
+        "moves": sum(turn.action.type not in ACTION_TYPES for turn in talk.acts),
+        "values": sum(turn.told and bool(turn.values) for turn in talk.turns),
+        "simultaneous turns": sum(turn.beat_size > 1 for turn in talk.turns),
+        "marks of turns": sum(turn.truncated or turn.repaired for turn in talk.turns),
+        "granted items": int(bool(see)),
+        "scores": len(scores) - kept,
+        "leaks": len(leaks),
+    })  # fmt: skip
+
+
+def _age(agent: Agent) -> int | None:
+    """Return the age of an agent, 0 if it is not given; None if it is no number as Sotopia writes it."""
+    given = agent.profile.age or "0"
+    return int(given) if re.fullmatch(r"[0-9]{1,3}", given) else None
 
 
 # ---- an episode -----------------------------------------------------------------------------------------------------
@@ -147,7 +199,7 @@ def log_of(
         "pk": episode_id,
         "environment": key_of("environment", loaded.hash),
         "agents": [agent_key(agent) for agent in loaded.scenario.agents],
-        "tag": f"localsim_{mode}",
+        "tag": f"{OURS}{mode}",
         "models": [
             (judge or "none").removeprefix("judge."),
             *(models.get(name, models.get(WRITER, "")) for name in names),
@@ -183,7 +235,7 @@ def _messages(loaded: LoadedScenario, talk: Transcript) -> list[list[list[str]]]
 
 
 def _told(turn: Turn, names: Sequence[str]) -> list[list[str]]:
-    return [[WORLD, name, turn.action.text] for name in (turn.readers or names)]
+    return [[WORLD, name, turn.action.text] for name in (names if turn.readers is None else turn.readers)]
 
 
 def _message(turn: Turn) -> list[str]:
@@ -195,8 +247,17 @@ def _message(turn: Turn) -> list[str]:
     elif action.type in ACTION_TYPES:
         text = f"[{action.type}] {action.text}"
     else:
-        text = "[action] " + (f"{turn.doing}: {action.text}" if action.text else turn.doing)
-    return [turn.speaker, WORLD, text]
+        does = " ".join([action.type, *action.bracket])
+        text = f"[action] {does}: {action.text}" if action.text else f"[action] {does}"
+    return [turn.speaker, WORLD, f"{_private(turn)}{text}"]
+
+
+def _private(turn: Turn) -> str:
+    """Return the mark of a message that not everybody reads; what nobody else reads is private to its author."""
+    if turn.readers is None:
+        return ""
+    others = [name for name in turn.readers if name != turn.speaker]
+    return f"[private to {others or [turn.speaker]}] "
 
 
 def _reward(name: str, rated: Mapping[tuple[str, str], Row]) -> list[Any] | float:

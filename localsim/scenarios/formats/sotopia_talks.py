@@ -6,6 +6,7 @@ log say who took part and what each one was told.
 
 from __future__ import annotations
 
+import ast
 import re
 import unicodedata
 from collections import Counter
@@ -17,19 +18,23 @@ from typing import Any
 from localsim.conversation.episode import CONDITIONS, Score, StopReason, StoredMode
 from localsim.conversation.human_talks import HumanTalk, LeftOut
 from localsim.conversation.scenario import LoadedScenario
-from localsim.conversation.transcript import Action
+from localsim.conversation.transcript import WORLD as NOBODY
+from localsim.conversation.transcript import Action, told
 from localsim.errors import InvalidInput
 from localsim.scenarios.formats.markup import Kind, literal, marked
 from localsim.scenarios.formats.reading import Missing, Unmapped
 from localsim.scenarios.formats.sotopia import (
+    HINT,
     Files,
     Side,
     Task,
+    combined,
     gather,
+    note_idle,
+    paired,
     person_of,
     scenario_of,
     task_of,
-    tasks_of,
 )
 from localsim.scenarios.formats.sotopia_form import DIMENSIONS, Log
 
@@ -38,13 +43,16 @@ LEFT = "left the conversation"
 WORLD = "Environment"
 OWN = "corpus_"
 """Start of the names of scores that a log brings with it."""
+OURS = "localsim_"
+"""Start of the tags of our own logs."""
 _SAID = re.compile(r'said: "(.*)"', re.DOTALL)
 _DID = re.compile(r"\[(non-verbal communication|action)\] ?(.*)", re.DOTALL)
-_LINE = re.compile(
-    r"(?P<name>.+?) (?P<text>said: \".*|\[(?:non-verbal communication|action)\].*|left the conversation.*|did nothing)",
-    re.DOTALL,
-)
-_TURN = re.compile(r"^Turn #?\d+:?\s*", re.MULTILINE)
+_PRIVATE = re.compile(r"\[private to (?P<names>\[[^\]]*\]|[^\[\]]*)\]\s*")
+_ACT = r"\s*(?=\[private to |said: \"|\[non-verbal communication\]|\[action\]|left the conversation|did nothing)"
+_TURN = re.compile(r"^Turn #?-?\d+:?\s*", re.MULTILINE)
+UNKNOWN = "a message has a form that is not known"
+SAME_NAME = "two people have one name, and the messages do not say who acts"
+STRANGERS = "a private message is for somebody who does not take part"
 _COMMENTS = re.compile(r"^Agent (\d+) comments:\s*$", re.MULTILINE)
 _BIOGRAPHY = re.compile(
     r"is a (?P<age>\d+)-year-old (?:(?P<gender>male|female|nonbinary) )?(?P<occupation>[^.]*)\. ?"
@@ -75,20 +83,31 @@ def read(files: Sequence[Path], pairs: int) -> Found:
     Raises InvalidInput for a defect, with its place.
     """
     held = gather(files)
-    made: dict[str, LoadedScenario] = {}
-    for task in tasks_of(held, pairs):
-        _add(made, scenario_of(task, held.missing))
-    talks: list[HumanTalk] = []
+    tasks, talks = list(combined(held)), list[HumanTalk]()
     left_out: Counter[str] = Counter()
     for where, log in held.logs:
+        before = set(held.playing)
         try:
-            talk = talk_of(where, log, held)
+            talks.append(talk_of(where, log, held))
         except LeftOut as reason:
             left_out[str(reason)] += 1
-            continue
-        _add(made, talk.scenario)
-        talks.append(talk)
+            held.playing = before
+    tasks += paired(held, pairs)
+    note_idle(held)
+    made: dict[str, LoadedScenario] = {}
+    for scenario in (*(scenario_of(task, held.missing) for task in tasks), *(talk.scenario for talk in talks)):
+        _add(made, scenario)
+    if not made:
+        raise InvalidInput(f"nothing can be imported: {_alone(held, left_out)}", where=str(files[0]), hint=HINT)
     return Found(tuple(made.values()), tuple(talks), left_out, held.missing.all)
+
+
+def _alone(held: Files, left_out: Mapping[str, int]) -> str:
+    """Return what the files hold, if no scenario can be made of it."""
+    counts = {"agent profiles": len(held.people), "relationships": len(held.ties), "combinations": len(held.chosen)}
+    there = [f"{count} {name}" for name, count in counts.items() if count]
+    reasons = [f"{count} episodes left out, {reason}" for reason, count in left_out.items()]
+    return "; ".join([*reasons, f"{', '.join(there) or 'nothing'} without a situation"])
 
 
 def _add(made: dict[str, LoadedScenario], found: LoadedScenario) -> None:
@@ -105,20 +124,26 @@ def talk_of(where: str, log: Log, held: Files) -> HumanTalk:
     """Return the conversation of a log. Raises LeftOut, and InvalidInput for a defect."""
     task = _task(where, log, held)
     scenario = scenario_of(task, held.missing)
-    called = {side.name: name for side, name in zip(task.sides, scenario.scenario.names, strict=True)}
-    turns = [(called[name], action) for name, action in _turns(log, list(called), where, held.missing)]
-    if not any(action.text for _, action in turns):
+    names = scenario.scenario.names
+    acts = list(_acts(log, [side.name for side in task.sides], where, held.missing))
+    if not any(act.action.text for act in acts):
         raise LeftOut("nothing is said or done")
     judge, *players = log.models or [""]
+    turns = tuple((names[act.who] if act.who is not None else NOBODY, act.action) for act in acts)
     return HumanTalk(
         name=log.pk or where,
         where=where,
         scenario=scenario,
-        turns=tuple(turns),
+        turns=turns,
+        readers={
+            number: tuple(names[each] for each in act.readers)
+            for number, act in enumerate(acts)
+            if act.readers is not None
+        },
         stop_reason=_stop(turns),
-        outcome=tuple(_scores(log, scenario.scenario.names, judge, where, held.missing)),
+        outcome=tuple(_scores(log, names, judge, where, held.missing)),
         mode=_mode(log.tag),
-        models=tuple(zip(scenario.scenario.names, players, strict=False)),
+        models=tuple(zip(names, players, strict=False)),
         note="",
     )
 
@@ -142,11 +167,13 @@ def _task(where: str, log: Log, held: Files) -> Task:
         _, environment = held.environments[log.environment]
         return task_of(environment, [person_of(held, key, where) for key in log.agents], held, where)
     names = list(log.social_goals) or _names_in(log)
+    if 0 < len(names) < len(log.agents):
+        raise LeftOut(SAME_NAME)
     if len(names) < 2:
         hint = "give the files of environment and agent profiles, too"
         raise InvalidInput("the log does not say who took part", where=where, hint=hint)
-    told = {name: _told(log, name, names) for name in names}
-    setting = log.scenario or next((literal(text["scenario"]) for text in told.values() if text["scenario"]), "")
+    context = {name: _context(log, name, names) for name in names}
+    setting = log.scenario or next((literal(text["scenario"]) for text in context.values() if text["scenario"]), "")
     if not setting:
         raise InvalidInput(
             "the log does not say what the situation is", where=where, hint="give its environment profile"
@@ -154,8 +181,8 @@ def _task(where: str, log: Log, held: Files) -> Task:
     held.missing.note(where, "relationship", "the log does not have it; stranger is assumed")
     sides = []
     for name in names:
-        goal = log.social_goals.get(name) or _marked(told[name]["goal"]) or "Not recorded."
-        profile, secret = biography(name, log.agents_background.get(name) or told[name]["background"])
+        goal = log.social_goals.get(name) or _marked(context[name]["goal"]) or "Not recorded."
+        profile, secret = biography(name, log.agents_background.get(name) or context[name]["background"])
         sides.append(Side(name, goal, profile, literal(secret)))
     codename = "_".join([log.codename or log.environment or log.pk or "log", *(name.lower() for name in names)])
     return Task(
@@ -168,7 +195,7 @@ def _names_in(log: Log) -> list[str]:
     return [name for name in dict.fromkeys(spoken) if name != WORLD]
 
 
-def _told(log: Log, name: str, names: Sequence[str]) -> dict[str, str]:
+def _context(log: Log, name: str, names: Sequence[str]) -> dict[str, str]:
     """Return what the first message to an agent tells: the scenario, and the agent's own background and goal."""
     first = next((text for turn in log.messages[:1] for _, receiver, text in turn if receiver == name), "")
     heads = {"Scenario: ": "scenario", "Participants: ": "", f"{name}'s background: ": "background"}
@@ -213,52 +240,141 @@ def biography(name: str, text: str) -> tuple[dict[str, str], str]:
 # ---- what is said ---------------------------------------------------------------------------------------------------
 
 
-def _turns(log: Log, names: Sequence[str], where: str, missing: Missing) -> Iterator[tuple[str, Action]]:
-    rounds = list(_rounds(log, names, where))
-    while rounds and not any(acts != SILENT for _, acts in rounds[-1]) and len(rounds[-1]) != 1:
+@dataclass(frozen=True)
+class _Act:
+    """A message that somebody wrote, or that the environment told."""
+
+    who: int | None
+    """Place of the agent in the situation; None: the environment."""
+    action: Action
+    readers: tuple[int, ...] | None = None
+    """Who could read it, its author first; None: everybody."""
+
+
+def _acts(log: Log, names: Sequence[str], where: str, missing: Missing) -> Iterator[_Act]:
+    """Yield what happens in a log: of a round, what is not silence, or one silence."""
+    rounds = list(_rounds(log, names, where, missing))
+    while rounds and len(rounds[-1]) != 1 and not any(map(_is_loud, rounds[-1])):
         rounds.pop()  # the log's end, where nobody acts any more
     for number, acts in enumerate(rounds):
-        real = [(name, text) for name, text in acts if text != SILENT]
-        if not real and acts:
+        loud = list(filter(_is_loud, acts))
+        if not loud and len(acts) > 1:
             # All are noted as silent; the one whose turn it was is one of them.
-            real = acts if len(acts) == 1 else [(names[number % len(names)], SILENT)]
-        for name, text in real:
-            yield name, _action(text, where, missing)
+            yield _Act(number % len(names), Action("none"))
+        else:
+            yield from loud or acts
 
 
-def _rounds(log: Log, names: Sequence[str], where: str) -> Iterator[list[tuple[str, str]]]:
-    """Yield (agent, act) of each turn of a log, as they stand in it."""
-    for turn in log.messages:
-        acts = [(sender, text) for sender, receiver, text in turn if sender != WORLD and receiver == WORLD]
-        for sender, _ in acts:
+def _is_loud(act: _Act) -> bool:
+    return act.action.type != "none" or bool(act.action.text)
+
+
+def _rounds(log: Log, names: Sequence[str], where: str, missing: Missing) -> Iterator[list[_Act]]:
+    """Yield what is done in each round of a log. Raises LeftOut, and InvalidInput for a person who is not there."""
+    for number, messages in enumerate(log.messages):
+        written = [each for each in messages if each[0] != WORLD]
+        if not written and number and (log.tag or "").startswith(OURS):
+            yield [_told(messages, names)]
+            continue
+        if number and any(_is_news(each) for each in messages):
+            missing.note(where, "messages", "what the environment tells in the middle of a talk", messages[0][2])
+        for sender, _, _ in written:
             if sender not in names:
                 raise InvalidInput(f"{sender!r} takes part and has no profile", where=where)
+        acts = [
+            _act(who, text, receiver, names, where, missing)
+            for who, (_, receiver, text) in zip(_places(written, names), written, strict=True)
+        ]
         if acts:
             yield acts
     if not log.messages and log.social_interactions:
-        for part in _TURN.split(log.social_interactions):
-            if part.strip():
-                yield [_line(part.strip(), names, where)]
+        for who, text in _lines(log.social_interactions, names, where):
+            yield [_act(who, text, WORLD, names, where, missing)]
 
 
-def _line(line: str, names: Sequence[str], where: str) -> tuple[str, str]:
-    match = _LINE.fullmatch(line)
-    if match is None or match["name"] not in names:
-        raise InvalidInput(f"a line that no participant wrote: {line[:60]!r}", where=f"{where}, social_interactions")
-    return match["name"], match["text"]
+def _is_news(message: tuple[str, str, str]) -> bool:
+    """Return True if the environment tells an agent something else than what the others have just done."""
+    sender, receiver, text = message
+    return sender == WORLD and receiver != WORLD and not _TURN.match(text.strip())
 
 
-def _action(text: str, where: str, missing: Missing) -> Action:
-    """Return the action of a message. Its words are kept as they are, whatever marks they have."""
+def _told(messages: Sequence[tuple[str, str, str]], names: Sequence[str]) -> _Act:
+    """Return what the rules of our own run told its agents."""
+    readers = tuple(names.index(receiver) for _, receiver, _ in messages if receiver in names)
+    return _Act(None, told(_whole(messages[0][2])), None if len(readers) == len(names) else readers)
+
+
+def _places(written: Sequence[tuple[str, str, str]], names: Sequence[str]) -> list[int]:
+    """Return who wrote the messages of a round. Raises LeftOut where a name could be that of two agents."""
+    senders = [sender for sender, _, _ in written]
+    if senders == list(names):
+        return list(range(len(names)))
+    if any(names.count(sender) > 1 for sender in senders):
+        raise LeftOut(SAME_NAME)
+    return [names.index(sender) for sender in senders]
+
+
+def _lines(text: str, names: Sequence[str], where: str) -> Iterator[tuple[int, str]]:
+    """Yield (agent, act) of a log that is one text: `Turn #1` and a line, or lines with blank lines between them."""
+    if any(names.count(name) > 1 for name in names):
+        raise LeftOut(SAME_NAME)
+    known = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    parts = [part.strip() for part in _TURN.split(text)]
+    for part in filter(None, parts):
+        starts = list(re.finditer(rf"^(?P<name>{known}):?{_ACT}", part, re.MULTILINE))
+        if len(parts) > 1:
+            starts = starts[:1]  # a turn holds one line, whatever is said in it
+        if not starts or starts[0].start():
+            place = f"{where}, social_interactions"
+            raise InvalidInput(f"a line that no participant wrote: {part[:60]!r}", where=place)
+        for start, after in zip(starts, [*starts[1:], None], strict=True):
+            yield names.index(start["name"]), part[start.end() : after.start() if after else None].rstrip("\n")
+
+
+def _act(who: int, text: str, receiver: str, names: Sequence[str], where: str, missing: Missing) -> _Act:
+    """Return the action of a message. Its words are kept as they are, whatever marks they have.
+
+    Raises LeftOut for a message of another form, because nobody knows who was to read it.
+    """
+    others: list[str] | None = [] if receiver == WORLD else [receiver]
+    rest = text.lstrip()
+    if private := _PRIVATE.match(rest):
+        others, rest = _named(private["names"]), rest[private.end() :]
+    action = _action(rest)
+    if action is None or others is None:
+        missing.note(where, "messages", f"{UNKNOWN}; the episode is left out", text.strip())
+        raise LeftOut(UNKNOWN)
+    if any(names.count(other) != 1 for other in others):
+        raise LeftOut(STRANGERS)
+    if not others:
+        return _Act(who, action)
+    return _Act(who, action, (who, *sorted({names.index(other) for other in others} - {who})))
+
+
+def _named(text: str) -> list[str] | None:
+    """Return the names in `[private to ...]`: a list as Python writes it, or names with commas between them.
+
+    None for anything else.
+    """
+    try:
+        found = ast.literal_eval(text) if text.startswith("[") else text.split(", ")
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+    return [str(each).strip() for each in found]
+
+
+def _action(text: str) -> Action | None:
+    """Return the action of a message without its readers; None for a form that is not known."""
     for kind, form in (("none", SILENT), ("leave", LEFT)):
-        if text == form or text.startswith((f"{form}: ", f"{form},")):
-            return Action(kind, _whole(text.removeprefix(form).removeprefix(": ")).lstrip(","))
-    if said := _SAID.fullmatch(text):
+        if text.strip() == form:
+            return Action(kind)
+        if text.startswith((f"{form}: ", f"{form},")):
+            return Action(kind, _whole(text[len(form) + 1 :].removeprefix(" ")))
+    if said := _SAID.fullmatch(text.rstrip()):
         return Action("speak", _whole(said[1]))
     if did := _DID.fullmatch(text):
         return Action(did[1], _whole(did[2]))
-    missing.note(where, "messages", "a message of an unknown form is kept as speech")
-    return Action("speak", _whole(text))
+    return None
 
 
 def _whole(text: str) -> str:

@@ -7,13 +7,15 @@ person saw them; both lines become one conversation. What an item is worth to a 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from localsim.conversation.episode import Score
-from localsim.conversation.human_talks import NAMES, HumanTalk, LeftOut, id_of, loaded, turns_of
+from localsim.conversation.human_talks import NAMES, HumanTalk, LeftOut, Part, checked, id_of, loaded, turns_of
+from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput
+from localsim.families import cocoa
 
 _ITEMS = ("book", "hat", "ball")
 _HINT = "a line is <input> ... </input> <dialogue> YOU: ... <eos> THEM: ... </dialogue> <output> ... </output>"
@@ -38,6 +40,8 @@ class Line:
     """`agreed`, or the corpus's word for the failure."""
     began: bool
     """True if the person of this view began."""
+    items: tuple[str, ...] = _ITEMS
+    """The kinds of things."""
 
 
 def read_lines(text: str, path: str) -> Iterator[HumanTalk | LeftOut]:
@@ -57,10 +61,21 @@ def read_lines(text: str, path: str) -> Iterator[HumanTalk | LeftOut]:
             waiting[*key, not found.began] -= 1
             continue
         waiting[*key, found.began] = waiting.get((*key, found.began), 0) + 1
+        said = [(_PAIR[person], *_said(words)) for person, words in found.turns]
         try:
-            yield _talk(found, number, where, path)
+            yield HumanTalk(
+                name=str(number),
+                where=where,
+                scenario=_scenario(found, where, path),
+                turns=turns_of(said),
+                outcome=tuple(_outcome(found, _points(found))),
+            )
         except LeftOut as reason:
             yield reason
+
+
+def _said(words: str) -> tuple[str, str]:
+    return ("action", "selects the division") if words == "<selection>" else ("speak", words)
 
 
 def _tagged(line: str, tag: str) -> str | None:
@@ -106,46 +121,90 @@ def _spoken(part: str, where: str) -> tuple[bool, str]:
     return match[1] == "YOU", match[2]
 
 
-def _talk(line: Line, number: int, where: str, path: str) -> HumanTalk:
-    things = ", ".join(_counted(count, item) for count, item in zip(line.counts, _ITEMS, strict=True))
+def _scenario(line: Line, where: str, path: str) -> LoadedScenario:
+    things = ", ".join(_counted(count, item) for count, item in zip(line.counts, line.items, strict=True))
     known = "_".join("-".join(map(str, values)) or "unknown" for values in line.values)
-    scenario = loaded(
+    kinds = () if line.items == _ITEMS else line.items
+    return loaded(
         path,
         where,
-        id=id_of("items", "-".join(map(str, line.counts)), known),
-        title="Two people divide books, hats and balls",
+        id=id_of("items", *kinds, "-".join(map(str, line.counts)), known),
+        title=f"Two people divide {_listed(line.items)}",
         info={"what": "Two people divide items that are worth different points to each (Deal or No Deal corpus)."},
         setting=f"{_PAIR[0]} and {_PAIR[1]} divide {things}. Without agreement both get nothing.",
-        agents=[_agent(name, values) for name, values in zip(_PAIR, line.values, strict=True)],
+        agents=[_agent(name, line.items, values) for name, values in zip(_PAIR, line.values, strict=True)],
     )
-    said = [
-        (_PAIR[person], "action", "selects the division") if words == "<selection>" else (_PAIR[person], "speak", words)
-        for person, words in line.turns
-    ]
-    return HumanTalk(
-        name=str(number), where=where, scenario=scenario, turns=turns_of(said), outcome=tuple(_outcome(line))
-    )
+
+
+def _listed(items: Sequence[str]) -> str:
+    names = [f"{item}s" for item in items]
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
 
 
 def _counted(count: int, item: str) -> str:
     return f"{count} {item}" if count == 1 else f"{count} {item}s"
 
 
-def _agent(name: str, values: tuple[int, ...]) -> dict[str, Any]:
+def _agent(name: str, items: Sequence[str], values: tuple[int, ...]) -> dict[str, Any]:
     facts = [
         {"id": id_of(name.lower(), item), "text": f"One {item} is worth {_counted(value, 'point')} to {name}."}
-        for item, value in zip(_ITEMS, values, strict=False)
+        for item, value in zip(items, values, strict=False)
     ]
     return {"name": name, "goal": "Get as many points as you can.", "facts": facts}
 
 
-def _outcome(line: Line) -> Iterator[Score]:
+def _points(line: Line) -> tuple[float | None, ...]:
+    """Return what the share of each person is worth to the person; None where the worth is not told."""
+    return tuple(
+        sum(count * value for count, value in zip(share, values, strict=True)) if values else None
+        for share, values in zip(line.shares or (), line.values, strict=False)
+    )
+
+
+def _outcome(line: Line, points: Sequence[float | None]) -> Iterator[Score]:
     if line.result == "disconnect":
         return
     yield Score("corpus_deal", float(line.result == "agreed"), label=line.result, reason="what both selected")
-    if line.shares is None:
-        return
-    for name, share, values in zip(_PAIR, line.shares, line.values, strict=True):
-        if values:
-            points = sum(count * value for count, value in zip(share, values, strict=True))
-            yield Score("corpus_points", float(points), agent=name)
+    for name, reached in zip(_PAIR, points, strict=False):
+        if reached is not None:
+            yield Score("corpus_points", float(reached), agent=name)
+
+
+# ---- the same task in cocoa's JSON ----------------------------------------------------------------------------------
+
+_THING = {"Name", "Count", "Value"}
+CHATS = "cocoa's JSON of Deal or No Deal"
+
+
+def fits(data: Mapping[str, Any]) -> bool:
+    """Return True for a chat on this task in cocoa's JSON."""
+    return cocoa.has_items(cocoa.kbs_of(data), lambda item: item.keys() >= _THING)
+
+
+class Thing(Part):
+    """A kind of thing as one person sees it."""
+
+    Name: str
+    Count: int
+    Value: int
+
+
+class _Sides(Part):
+    kbs: tuple[list[Thing], list[Thing]]
+
+
+def read_chat(data: Mapping[str, Any], where: str, path: str) -> HumanTalk:
+    """Return a chat of cocoa's JSON as a talk. Raises LeftOut, and InvalidInput for a defect."""
+    chat = cocoa.chat_of(data, where)
+    mine, theirs = checked(_Sides, {"kbs": chat.scenario.kbs}, where, cocoa.HINT).kbs
+    items, counts = tuple(thing.Name for thing in mine), tuple(thing.Count for thing in mine)
+    if (items, counts) != (tuple(thing.Name for thing in theirs), tuple(thing.Count for thing in theirs)) or not items:
+        raise InvalidInput("the two see different things", where=where, hint=cocoa.HINT)
+    outcome = chat.outcome or cocoa.Outcome()
+    result = {None: "disconnect", True: "agreed", False: "no_agreement"}[outcome.valid_deal]
+    values = (tuple(thing.Value for thing in mine), tuple(thing.Value for thing in theirs))
+    line = Line((), counts, values, None, result, began=True, items=items)
+    reward = outcome.reward if isinstance(outcome.reward, dict) else {}
+    points = tuple(reward.get(str(number)) for number in range(2))
+    turns = cocoa.turns_in(chat, _PAIR)
+    return cocoa.talk_of(chat, where, _scenario(line, where, path), turns, _outcome(line, points), "")

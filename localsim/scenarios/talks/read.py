@@ -6,7 +6,6 @@ defect of a file is one InvalidInput that names file and line, or the number of 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,8 @@ from typing import Any
 from localsim.conversation.human_talks import Corpus, HumanTalk, LeftOut
 from localsim.errors import InvalidInput
 from localsim.families import FAMILIES
-from localsim.paths import json_value, read_json_lines
+from localsim.families.cocoa import kbs_of
+from localsim.paths import json_values, read_text
 from localsim.scenarios.talks import casino, dealornodeal, plain
 
 Read = Iterator[HumanTalk | LeftOut]
@@ -22,17 +22,20 @@ AUTO = "auto"
 _LINES = "dealornodeal"
 _HINT = "localsim import talks --help lists the formats; --format names one"
 _CASINO = Corpus("casino", "CaSiNo's JSON", casino.fits, casino.read)
+_DIVISION = Corpus(_LINES, dealornodeal.CHATS, dealornodeal.fits, dealornodeal.read_chat)
+_LOOKED_AT = 20
+"""So many conversations of a file are looked at to recognise its format: the first one may be the odd one."""
 
 
 def corpora() -> dict[str, Corpus]:
-    """Return the JSON formats of corpora by name: those of families, then CaSiNo."""
+    """Return the JSON formats of corpora by name: those without a family, whose form is stricter, come first."""
     declared = [family.corpus for name in FAMILIES.own if (family := FAMILIES[name]).corpus is not None]
-    return {corpus.name: corpus for corpus in (*declared, _CASINO) if corpus is not None}
+    return {corpus.name: corpus for corpus in (_DIVISION, *declared, _CASINO) if corpus is not None}
 
 
 def formats() -> tuple[str, ...]:
     """Return the names of all formats."""
-    return (AUTO, *corpora(), _LINES, "csv", "jsonl")
+    return (AUTO, *corpora(), "csv", "jsonl")
 
 
 def read_talks(path: Path, form: str, find: plain.Find, family: str | None = None) -> Read:
@@ -40,80 +43,74 @@ def read_talks(path: Path, form: str, find: plain.Find, family: str | None = Non
 
     `find` returns the scenario that a conversation names. `family` scores the conversations of a table.
     """
-    text = _text(path)
-    known = form if form != AUTO else _format_of(text, path)
+    text = read_text(path)
+    start = text.lstrip()[:1]
+    if not start:
+        raise InvalidInput("the file is empty", where=str(path), hint=_HINT)
+    items = _items(text, path) if (start in ("[", "{") and form != "csv") or form == "jsonl" else []
+    known = form if form != AUTO else _form_of(items, path) if start in ("[", "{") else _form_of_text(text, path)
     if known in ("csv", "jsonl"):
-        return _tables(text, path, known, find, family)
+        rows = plain.rows_of_csv(text, str(path)) if known == "csv" else _objects(items, path)
+        return _tables(rows, path, find, family)
     if family is not None:
         hint = "leave --family out: the format decides it"
         raise InvalidInput(f"--family is for tables (csv, jsonl), and this is {known}", where=str(path), hint=hint)
-    return dealornodeal.read_lines(text, str(path)) if known == _LINES else _chats(_list_of(text, path), path, known)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"not UTF-8 text: {error}", where=str(path), hint="save it as UTF-8") from error
-    except OSError as error:
-        raise InvalidInput(f"cannot be read: {error.strerror}", where=str(path), hint=_HINT) from error
+    if known == _LINES and start not in ("[", "{"):
+        return dealornodeal.read_lines(text, str(path))
+    if not items:
+        raise InvalidInput("no list of conversations", where=str(path), hint=_HINT)
+    return _chats(items, path, known)
 
 
 # ---- recognising ---------------------------------------------------------------------------------------------------
 
 
-def _format_of(text: str, path: Path) -> str:
-    """Return the format that the content shows. Raises InvalidInput."""
-    start = text.lstrip()
-    if not start:
-        raise InvalidInput("the file is empty", where=str(path), hint=_HINT)
-    if start.startswith("<input>"):
+def _items(text: str, path: Path) -> list[tuple[str, Any]]:
+    """Return the values of a JSON text; of one object that only wraps a list, those of the list."""
+    items = json_values(text, str(path), _HINT, "conversation")
+    if len(items) == 1 and isinstance(items[0][1], dict) and not items[0][1].keys() & {"conversation", "events"}:
+        lists = [each for each in items[0][1].values() if isinstance(each, list) and each and isinstance(each[0], dict)]
+        if len(lists) == 1 and not any(corpus.fits(items[0][1]) for corpus in corpora().values()):
+            return [(f"{path}, conversation {number}", item) for number, item in enumerate(lists[0], start=1)]
+    return items
+
+
+def _form_of(items: list[tuple[str, Any]], path: Path) -> str:
+    """Return the format of JSON values. Raises InvalidInput."""
+    seen = [item for _, item in items[:_LOOKED_AT] if isinstance(item, dict)]
+    for item in seen:
+        for name, corpus in corpora().items():
+            if corpus.fits(item):
+                return name
+        if "conversation" in item:
+            return "jsonl"
+    if not seen:
+        raise InvalidInput("no list of conversations", where=str(path), hint=_HINT)
+    if kbs_of(seen[0]):
+        problem = "cocoa's JSON of a task that is not read here"
+        hint = "MutualFriends, CraigslistBargain and Deal or No Deal are read; --format names one"
+        raise InvalidInput(problem, where=items[0][0], hint=hint)
+    if items[0][0].startswith(f"{path}:"):
+        return "jsonl"  # one object on each line, whose defect is told with its line
+    keys = ", ".join(list(seen[0])[:8])
+    raise InvalidInput(f"the format is not recognised (keys: {keys})", where=items[0][0], hint=_HINT)
+
+
+def _form_of_text(text: str, path: Path) -> str:
+    """Return the format of a text that is no JSON. Raises InvalidInput."""
+    if text.lstrip().startswith("<input>"):
         return _LINES
-    if start.startswith("["):
-        return _form_of_list(text, path)
-    if start.startswith("{"):
-        return "jsonl"
-    header = [cell.strip(' "').casefold() for cell in start.split("\n", 1)[0].replace("\t", ",").split(",")]
-    if "conversation" in header or path.suffix.lower() in (".csv", ".tsv"):
+    if plain.is_table(text) or path.suffix.lower() in (".csv", ".tsv"):
         return "csv"
     raise InvalidInput("the format is not recognised", where=str(path), hint=_HINT)
-
-
-def _form_of_list(text: str, path: Path) -> str:
-    items = _list_of(text, path)
-    first = items[0] if items else None
-    if not isinstance(first, dict):
-        raise InvalidInput("no list of conversations", where=str(path), hint=_HINT)
-    for name, corpus in corpora().items():
-        if corpus.fits(first):
-            return name
-    if "conversation" in first:
-        return "jsonl"
-    keys = ", ".join(list(first)[:8])
-    raise InvalidInput(f"the format is not recognised (keys: {keys})", where=f"{path}, conversation 1", hint=_HINT)
-
-
-def _list_of(text: str, path: Path) -> list[Any]:
-    try:
-        value = json_value(text)
-    except json.JSONDecodeError as error:
-        raise InvalidInput(
-            f"not JSON: {error.msg}", where=f"{path}:{error.lineno}:{error.colno}", hint=_HINT
-        ) from error
-    except ValueError as error:
-        raise InvalidInput(f"not JSON: {error}", where=str(path), hint=_HINT) from error
-    if not isinstance(value, list):
-        raise InvalidInput("no list of conversations", where=str(path), hint=_HINT)
-    return value
 
 
 # ---- reading -------------------------------------------------------------------------------------------------------
 
 
-def _chats(items: list[Any], path: Path, form: str) -> Read:
+def _chats(items: list[tuple[str, Any]], path: Path, form: str) -> Read:
     corpus = corpora()[form]
-    for number, item in enumerate(items, start=1):
-        where = f"{path}, conversation {number}"
+    for where, item in items:
         if not isinstance(item, dict) or not corpus.fits(item):
             raise InvalidInput(f"not a conversation of {corpus.about}", where=where, hint=_HINT)
         try:
@@ -122,21 +119,17 @@ def _chats(items: list[Any], path: Path, form: str) -> Read:
             yield reason
 
 
-def _tables(text: str, path: Path, form: str, find: plain.Find, family: str | None) -> Read:
-    rows = plain.rows_of_csv(text, str(path)) if form == "csv" else _objects(text, path)
+def _tables(rows: Iterator[tuple[str, dict[str, Any]]], path: Path, find: plain.Find, family: str | None) -> Read:
     for talk in plain.read_rows(rows, str(path), find, family):
         if isinstance(talk, HumanTalk):
             _check_family(talk)
         yield talk
 
 
-def _objects(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the objects of a JSONL file, or of a JSON list."""
-    if text.lstrip().startswith("["):
-        values = [(f"{path}, item {number}", item) for number, item in enumerate(_list_of(text, path), start=1)]
-    else:
-        values = read_json_lines(path)
-    for where, value in values:
+def _objects(items: list[tuple[str, Any]], path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    if not items:
+        raise InvalidInput("no conversations", where=str(path), hint=_HINT)
+    for where, value in items:
         if not isinstance(value, dict):
             raise InvalidInput("not an object", where=where, hint="a JSONL file has one object on each line")
         yield where, value

@@ -105,6 +105,7 @@ def open_sources(connection: Connection, sources: Sequence[Source], path: Path, 
     if memory is not None:
         folders = ", ".join(quoted(each.path) for each in sources if each.kind == "folder")
         connection.execute(f"SET memory_limit = '{memory}'")
+        connection.execute("SET max_temp_directory_size = '8GB'")
         connection.execute(f"SET allowed_directories = [{folders}]")
         connection.execute(f"SET allowed_paths = [{', '.join(map(quoted, names))}]")
         connection.execute("SET enable_external_access = false")
@@ -195,11 +196,22 @@ _READS = {"SELECT", "EXPLAIN", "SET"}
 """Statements that a person may send to an attachment; settings are locked, so that SET changes variables only."""
 
 
-def refuse_changes(connection: Connection, statements: Sequence[Statement]) -> None:
-    """Raise InvalidInput for a statement that could write to the files of an attachment.
+_WRITES = {"COPY", "COPY_DATABASE", "EXPORT", "ATTACH", "DETACH", "LOAD", "UPDATE_EXTENSIONS"}
+_WRITING_WORDS = re.compile(r"\b(?:copy|export|attach)\b", re.IGNORECASE)
 
-    DuckDB lets a connection write wherever it may read files, and an attachment must read partitions.
+
+def refuse_changes(connection: Connection, statements: Sequence[Statement]) -> None:
+    """Raise InvalidInput for a statement that could write files: those of an attachment, or in the folder for spilling.
+
+    DuckDB lets a connection write wherever it may read files. An attachment must read partitions, and a query that
+    needs more memory than it may have makes the folder DATABASE.tmp.
     """
+    for statement in statements:
+        name = statement.type.name
+        inside = name in ("EXPLAIN", "PREPARE") and _WRITING_WORDS.search(statement.query)
+        if name in _WRITES or inside:
+            hint = "localsim export writes files"
+            raise InvalidInput(f"a query reads, and this is {name}", where="sql", hint=hint)
     if connection.execute("SELECT 1 FROM duckdb_schemas() WHERE schema_name = 'parts'").fetchone() is None:
         return
     for statement in statements:

@@ -47,9 +47,9 @@ def _jsonl(store: Store, run_id: str, target: Path) -> Path:
         "SELECT episode_id FROM v_episodes WHERE run_id = ? ORDER BY scenario_id, mode, episode_index", [run_id]
     )
     target.parent.mkdir(parents=True, exist_ok=True)
-    with target.open("w", encoding="utf-8") as file:
+    with target.open("w", encoding="utf-8") as file, store.held() as held:
         for row in episodes:
-            file.write(paths.json_text(load_episode(store, row["episode_id"]).as_json()) + "\n")
+            file.write(paths.json_text(load_episode(held, row["episode_id"]).as_json()) + "\n")
     return target
 
 
@@ -58,11 +58,22 @@ def _views(store: Store, run_id: str, views: Sequence[str], form: str, folder: P
     with store.reading() as connection:
         for view in views:
             file = folder / f"{view.removeprefix('v_')}.{form}"
+            columns = _harmless(connection, view) if form == "csv" else "*"
             connection.execute(
-                f"COPY (SELECT * FROM {view} WHERE run_id = ?) TO {quoted(file)} (FORMAT {form})", [run_id]
+                f"COPY (SELECT {columns} FROM {view} WHERE run_id = ?) TO {quoted(file)} (FORMAT {form})", [run_id]
             )
             files.append(file)
     return files
+
+
+def _harmless(connection: Connection, view: str) -> str:
+    """Return the columns of a view for a table of cells: a text that a spreadsheet would run gets a quote in front.
+
+    Excel and others take a cell that begins with one of = + - @, a tab or a return as a formula.
+    """
+    text = r"""CASE WHEN regexp_matches({0}, '^[=+@\-\t\r]') THEN chr(39) || {0} ELSE {0} END AS {0}"""
+    rows = connection.execute(f"DESCRIBE {view}").fetchall()
+    return ", ".join(text.format(f'"{name}"') if kind == "VARCHAR" else f'"{name}"' for name, kind, *_ in rows)
 
 
 # ---- partitions -----------------------------------------------------------------------------------------------------
