@@ -171,6 +171,7 @@ def test_a_blank_file_gets_the_whole_schema(tmp_path: Path) -> None:
 
 
 def test_a_schema_that_fails_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    forget_mark(monkeypatch)
     monkeypatch.setattr(making, "comment_sql", lambda: ["SELECT no_such_column"])
     with duckdb.connect(str(tmp_path / "m.duckdb")) as connection:
         with pytest.raises(duckdb.Error):
@@ -180,9 +181,15 @@ def test_a_schema_that_fails_leaves_no_trace(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_changed_comment_reaches_files(fresh: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    forget_mark(monkeypatch)
     monkeypatch.setitem(TABLES, "runs", TABLES["runs"]._replace(comment="One row for each run"))
     row = fresh.rows("SELECT comment FROM duckdb_tables() WHERE table_name = 'runs'")[0]
     assert row["comment"] == "One row for each run"
+
+
+def forget_mark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the mark of views and comments anew at every look, for a test that changes them."""
+    monkeypatch.setattr(making, "_descriptions", making._descriptions.__wrapped__)
 
 
 @dataclass(frozen=True)

@@ -308,7 +308,7 @@ def calibrate(files: tuple[Path, ...], output: Path, sensitivity: float | None) 
 @click.option(
     "--family", "families", metavar="NAME", multiple=True, help="Check only this task family; may be repeated."
 )
-@click.option("--player", metavar="NAME", help="Show only the controls with this scripted player.")
+@click.option("--player", metavar="NAME", help="Play only the controls with this scripted player.")
 @click.option(
     "--scenarios", type=click.IntRange(5, 1000), default=40, help="Generate this many scenarios for each task."
 )
@@ -321,14 +321,14 @@ def controls(families: tuple[str, ...], player: str | None, scenarios: int) -> A
     localsim controls --player yes-sayer
     """
     from localsim.errors import InvalidInput, TooManyFailures
-    from localsim.reports.validity.controls import run_controls, table
+    from localsim.families import FAMILIES
+    from localsim.reports.validity.controls import controls_of, run_controls, table
 
-    every = run_controls(families, scenarios)
-    checked = [each for each in every if player in (None, each.control.player)]
+    checked = run_controls(families, scenarios, player)
     if not checked:
-        players = ", ".join(dict.fromkeys(each.control.player for each in every))
-        hint = f"controls have the players {players}" if every else "docs/extending.md shows how a family declares them"
-        raise InvalidInput(f"there is no control{f' with the player {player!r}' if every else ''}", hint=hint)
+        players = ", ".join(dict.fromkeys(each.player for name in families or FAMILIES.own for each in controls_of(name)))
+        hint = f"controls have the players {players}" if players else "docs/extending.md shows how a family declares them"
+        raise InvalidInput(f"there is no control{f' with the player {player!r}' if players else ''}", hint=hint)
     failed = [each for each in checked if not each.passed]
 
     def text() -> Text:

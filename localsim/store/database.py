@@ -86,9 +86,10 @@ class Store:
             try:
                 connection = self._connect(patience, read_only=False, config={**SAFE, **STORAGE})
                 try:
-                    self._refuse_attached(connection)
-                    self._refuse_other(connection, empty_is_ours=True)
-                    ensure_schema(connection)
+                    if not is_current(connection):
+                        self._refuse_attached(connection)
+                        self._refuse_other(connection, empty_is_ours=True)
+                        ensure_schema(connection)
                     yield connection
                 except (duckdb.DataError, duckdb.InvalidInputException) as error:
                     raise Unwritable(one_line(str(error)), where=str(self.path)) from error
@@ -120,10 +121,11 @@ class Store:
         with sharing_of(self.path).admission("restricted" if restricted else "read"):
             connection = self._connect(self._patience_s, read_only=True, config=config)
             try:
-                sources = attached.read_list(connection)
+                current = is_current(connection)
+                sources = None if current else attached.read_list(connection)
                 if sources is None:
-                    self._refuse_other(connection, empty_is_ours=False)
-                    if not is_current(connection):
+                    if not current:
+                        self._refuse_other(connection, empty_is_ours=False)
                         _close(connection)
                         with self.writing():
                             pass

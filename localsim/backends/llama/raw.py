@@ -65,6 +65,7 @@ class RawContext:
 
     def step_rate(self, parallel: int, depth: int, repeats: int = 9) -> float:
         """Tokens a second that `parallel` sequences write together with `depth` tokens before them."""
+        self.fill(depth)
         times = sorted(self.steps([[depth] * parallel] * repeats))
         return parallel / times[len(times) // 2]
 

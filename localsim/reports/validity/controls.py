@@ -86,8 +86,13 @@ def uncontrolled() -> list[str]:
     return [measure.key for measure in measures_of() if measure.key not in covered]
 
 
-def run_controls(families: Sequence[str] = (), scenarios: int = SCENARIOS) -> list[Checked]:
-    """Play all controls of some families (none: localsim's own) and return them in order. Raises InvalidInput."""
+def run_controls(
+    families: Sequence[str] = (), scenarios: int = SCENARIOS, player: str | None = None
+) -> list[Checked]:
+    """Play the controls of some families (none: localsim's own), those of one player if it is named, in order.
+
+    Raises InvalidInput if there is no such family.
+    """
     checked: list[Checked] = []
     for family in families or FAMILIES.own:
         if family not in FAMILIES:
@@ -95,7 +100,8 @@ def run_controls(families: Sequence[str] = (), scenarios: int = SCENARIOS) -> li
             raise InvalidInput(message, hint=f"families are {', '.join(FAMILIES)}")
         played: dict[tuple[str, str], list[Control]] = defaultdict(list)
         for control in controls_of(family):
-            played[control.player, control.task].append(control)
+            if player in (None, control.player):
+                played[control.player, control.task].append(control)
         for (player, task), controls in played.items():
             checked += _check(family, player, task, controls, scenarios)
     return checked
