@@ -326,8 +326,9 @@ def controls(families: tuple[str, ...], player: str | None, scenarios: int) -> A
 
     checked = run_controls(families, scenarios, player)
     if not checked:
-        players = ", ".join(dict.fromkeys(each.player for name in families or FAMILIES.own for each in controls_of(name)))
-        hint = f"controls have the players {players}" if players else "docs/extending.md shows how a family declares them"
+        found = dict.fromkeys(each.player for name in families or FAMILIES.own for each in controls_of(name))
+        players = ", ".join(found)
+        hint = f"controls have the players {players}" if found else "docs/extending.md shows how a family declares them"
         raise InvalidInput(f"there is no control{f' with the player {player!r}' if players else ''}", hint=hint)
     failed = [each for each in checked if not each.passed]
 

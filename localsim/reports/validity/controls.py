@@ -86,9 +86,7 @@ def uncontrolled() -> list[str]:
     return [measure.key for measure in measures_of() if measure.key not in covered]
 
 
-def run_controls(
-    families: Sequence[str] = (), scenarios: int = SCENARIOS, player: str | None = None
-) -> list[Checked]:
+def run_controls(families: Sequence[str] = (), scenarios: int = SCENARIOS, player: str | None = None) -> list[Checked]:
     """Play the controls of some families (none: localsim's own), those of one player if it is named, in order.
 
     Raises InvalidInput if there is no such family.
