@@ -32,9 +32,9 @@ dependencies = ["localsim"]
 py-modules = ["{module}"]
 """
 NEXT = {
-    "evaluator": "localsim score @last --evaluator {name}",
-    "game": "localsim scenarios generate --family {name} -n 10 -o tasks   localsim controls --family {name}",
-    "backend": "localsim run mutual_friends_01 -m {name}:anything",
+    "evaluator": ("localsim score @last --evaluator {name}",),
+    "game": ("localsim scenarios generate --family {name} -n 10 -o tasks", "localsim controls --family {name}"),
+    "backend": ("localsim run mutual_friends_01 -m {name}:anything",),
 }
 
 
@@ -66,9 +66,11 @@ def new(kind: str, name: str, output: Path | None) -> None:
     module, title = f"localsim_{name}", "".join(part.capitalize() for part in name.split("_"))
     text = files("localsim.cli").joinpath("templates", "plugin", f"{kind}.py.txt").read_text(encoding="utf-8")
     code = text.replace(CLASSES[kind], title).replace(f'"{NAMES[kind]}"', f'"{name}"')
+    code = code.replace('"A stag hunt"', f'"{name.replace("_", " ").capitalize()}"')
     facts = {"dashed": name.replace("_", "-"), "group": f"localsim.{ENTRY[kind]}", "name": name, "module": module}
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{module}.py").write_text(code, encoding="utf-8")
     (folder / "pyproject.toml").write_text(PROJECT.format(**facts, kind=title), encoding="utf-8")
     say(f"{folder / f'{module}.py'} and pyproject.toml; now: pip install -e {folder}, then")
-    say(NEXT[kind].format(name=name))
+    for command in NEXT[kind]:
+        say(f"  {command.format(name=name)}")
