@@ -138,7 +138,7 @@ def test_a_figure_and_a_control_can_name_the_measures_that_every_family_has() ->
     own = {measure.key for name in FAMILIES.own for measure in FAMILIES[name].measures}
     every = [measure.key for measure in measures_of()]
     assert list(GENERAL) == [key for key in every if key in (SUCCESS.key, EXPLICIT_END.key) or key not in own], (
-        "conversation/measures.py: GENERAL holds the keys of the measures that every family has, in the order of columns"
+        "conversation/measures.py: GENERAL holds the keys of measures that every family has, in the order of columns"
     )
 
 
