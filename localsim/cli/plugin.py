@@ -66,7 +66,7 @@ def new(kind: str, name: str, output: Path | None) -> None:
     module, title = f"localsim_{name}", "".join(part.capitalize() for part in name.split("_"))
     text = files("localsim.cli").joinpath("templates", "plugin", f"{kind}.py.txt").read_text(encoding="utf-8")
     code = text.replace(CLASSES[kind], title).replace(f'"{NAMES[kind]}"', f'"{name}"')
-    code = code.replace('"A stag hunt"', f'"{name.replace("_", " ").capitalize()}"')
+    code = code.replace('"Stag hunt"', f'"{name.replace("_", " ").capitalize()}"')
     facts = {"dashed": name.replace("_", "-"), "group": f"localsim.{ENTRY[kind]}", "name": name, "module": module}
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{module}.py").write_text(code, encoding="utf-8")
