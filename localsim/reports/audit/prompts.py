@@ -204,14 +204,18 @@ def found_in(
 def _tells_values(turn: Withheld, fresh: Sequence[str]) -> bool:
     """Return True if a sentence that the viewer could not have says what values a turn has, in whatever words.
 
-    That is a sentence with the name of its speaker and all values, or of nothing but the values.
+    That is a sentence with the name of its speaker and all values, or of nothing but the values. Agents are named in
+    many sentences, so a choice of agents is told only where a word begins like the move, as in "voted".
     """
-    values = [words(value) for value in turn.values]
-    if not turn.speaker or not any(value.strip() for value in values):
+    values, chosen = [words(value) for value in turn.values], [words(name) for name in turn.chosen]
+    bare = " ".join(value.strip() for value in values)
+    if not turn.speaker or not (bare or chosen):
         return False
-    name, bare = words(turn.speaker), " ".join(value.strip() for value in values)
+    needed = [*values, *chosen, *([f" {turn.move.casefold()}"] if chosen else [])]
+    name = words(turn.speaker).rstrip()
     return any(
-        sentence.strip() == bare or (name in sentence and all(value in sentence for value in values))
+        (not chosen and sentence.strip() == bare)
+        or (all(part in sentence for part in needed) and (f"{name} " in sentence or f"{name}s " in sentence))
         for sentence in fresh
     )
 

@@ -27,7 +27,10 @@ class Withheld:
     """The words of the turn, those among its values included."""
     speaker: str = ""
     values: tuple[str, ...] = ()
-    """The values of its move, such as a ballot or a bid, which are the secret of many games."""
+    """The values of its move, such as a bid, which are the secret of many games."""
+    chosen: tuple[str, ...] = ()
+    """The agents among them, such as those of a ballot; not those to whom a move is addressed."""
+    move: str = ""
 
 
 @dataclass(frozen=True)
@@ -147,9 +150,15 @@ class Readers:
                     found.lines.append(turn.line)
             else:
                 what = _what(turn, simultaneous=beat == now)
-                own = tuple(value for value in turn.values if value not in self._scenario.names)
-                found.withheld.append(Withheld(what, turn.line, text, turn.speaker, own))
+                found.withheld.append(Withheld(what, turn.line, text, turn.speaker, *self._secret(turn)))
         return found
+
+    def _secret(self, turn: Turn) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+        """Return the values of a turn, the agents whom it chooses, and its move."""
+        move, names = self._moves.get(turn.action.type), self._scenario.names
+        addressed = move is not None and move.readers == "named"
+        chosen = tuple(value for value in turn.values if value in names and not addressed)
+        return tuple(value for value in turn.values if value not in names), chosen, turn.action.type
 
     def _since(self, before: int) -> int:
         """Return the first turn that an act may be shown; 0 if the rules do not say, or the act became no turn."""

@@ -90,7 +90,7 @@ def is_table(text: str) -> bool:
 
 
 def _body(text: str) -> str:
-    """Return a table without blank lines before it, and without a first line `sep=;`, which tells Excel the separator."""
+    """Return a table without blank lines before it and without a line `sep=;`, which tells Excel the separator."""
     return (text.partition("\n")[2] if _TOLD.match(text) else text).lstrip("\r\n")
 
 
