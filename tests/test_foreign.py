@@ -15,7 +15,7 @@ import pytest
 from localsim.__main__ import run as localsim
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action, Transcript, Turn
-from localsim.errors import InvalidInput
+from localsim.errors import InvalidInput, LocalsimError
 from localsim.reports.audit import Readers, found_in
 from localsim.runs import trust
 from localsim.runs.plan import Plan
@@ -206,3 +206,21 @@ def test_the_values_of_secret_moves_are_found_in_other_words(plant: str, found: 
     talk = Readers(loaded.scenario, Transcript(tuple(turns)))
     prompt = f"Ida and Xena divide a cake.\n\nXena: Hm.\n\n{plant}"
     assert bool(list(found_in(prompt, loaded, "agents", "Xena", talk, 4))) == found
+
+
+def test_a_damaged_plan_of_an_archive_is_an_error_with_a_reason(archive: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(archive) as file:
+        manifest = json.loads(file.read(MANIFEST))
+    inner = [("plan", key) for key in manifest["plan"]] + [("models", key) for key in manifest["models"]]
+    for place in [(key,) for key in manifest] + inner:
+        for value in (None, -1, "x", [], {}, [1], {"x": []}):
+            broken = json.loads(json.dumps(manifest))
+            part = broken if len(place) == 1 else broken[place[0]]
+            part[place[-1]] = value
+            bad = changed(archive, MANIFEST, lambda _, new=broken: json.dumps(new).encode())
+            folder = tmp_path / "lines"
+            folder.mkdir(exist_ok=True)
+            try:
+                plan_in(open_archive(bad), folder, "bad.zip").specs()
+            except LocalsimError as error:
+                assert error.message, (place, value)

@@ -251,12 +251,25 @@ def sampling_of(model: str) -> Sampling:
     return LAYOUTS[layout_of(model)].sampling
 
 
+_STORED = {"model": str, "roles": dict, "seed": int, "episodes": int, "edition": int, "layouts": dict}
+_STORED |= {"scenarios": list}
+"""The kinds of the values of a stored plan; roles and layouts have texts in them."""
+
+
 def plan_of(plan_json: str, scenario_of: Callable[[str], LoadedScenario]) -> Plan:
-    """Return a plan from its stored form; `scenario_of` returns the scenario of a hash."""
-    data = {"edition": 1} | json.loads(plan_json)
+    """Return a plan from its stored form; `scenario_of` returns the scenario of a hash.
+
+    Raises InvalidInput for a value of another kind, because a file can be of anybody.
+    """
+    data = {"edition": 1, "layouts": {}} | json.loads(plan_json)
+    for name, kind in _STORED.items():
+        value = data.get(name)
+        texts = value.values() if isinstance(value, dict) else ()
+        if not isinstance(value, kind) or not all(isinstance(text, str) for text in texts):
+            raise InvalidInput(f"a stored plan has {name} = {value!r}", hint="somebody changed it")
     scenarios = tuple(map(scenario_of, data.pop("scenarios")))
     data |= {"scenarios": scenarios, "modes": tuple(data["modes"]), "sampling": Sampling(**data["sampling"])}
-    return Plan(**{"layouts": {}, **data})
+    return Plan(**data)
 
 
 def primary_of(plan_json: str) -> tuple[str, str]:

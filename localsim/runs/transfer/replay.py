@@ -80,12 +80,13 @@ def plan_in(archive: Archive, folder: Path, where: str) -> Plan:
 
     try:
         plan = plan_of(json.dumps(manifest["plan"]), scenario_of)
+        models = models_of(plan.specs())
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidInput(f"its plan cannot be read: {error!r}", where=where, hint=HINT) from error
     for loaded in plan.scenarios:
         if loaded.scenario.family and loaded.scenario.family not in FAMILIES:
             raise InvalidInput(f"the family {loaded.scenario.family!r} is not installed", where=where)
-    trust.refuse_unlisted(models_of(plan.specs()), manifest["models"], where)
+    trust.refuse_unlisted(models, manifest["models"], where)
     here = {name: _here(name, identity, archive, folder, where) for name, identity in manifest["models"].items()}
     roles = {role: here.get(model, model) for role, model in plan.roles.items()}
     model = here.get(plan.model, plan.model)
