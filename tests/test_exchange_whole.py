@@ -75,7 +75,7 @@ def said(talk: Any) -> list[tuple[str, str, str, tuple[str, ...] | None]]:
     ],
 )  # fmt: skip
 def test_each_form_of_a_message_comes_in_as_it_was_meant(text: str, turn: tuple[Any, ...], tmp_path: Path) -> None:
-    found = read(tmp_path, ENV, *PAIR, log((ILSE, "Environment", text), (ODO, "Environment", ' said: "Yes."')))
+    found = read(tmp_path, ENV, *PAIR, log((ILSE, "Environment", text), ("Odo ", "Environment", ' said: "Yes."')))
     (talk,) = found.talks
     assert said(talk) == [(ILSE, *turn), (ODO, "speak", "Yes.", None)]
 

@@ -64,6 +64,7 @@ class Target(click.Path):
     """A file or folder to write; one that cannot be written is refused before the work for it begins."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path. Raises InvalidInput for one that cannot be written."""
         target = super().convert(value, param, ctx)
         refuse_unwritable(Path(os.fsdecode(target)))
         return target

@@ -21,6 +21,8 @@ from localsim.errors import InvalidInput, Problem, ScenarioInvalid, suggest
 
 _LIMIT_BYTES = 1_000_000
 _LIMIT_DEPTH = 40
+_MOST_PROBLEMS = 100
+"""So many problems of a file are told one by one."""
 _TAG = "tag:yaml.org,2002:"
 
 
@@ -113,14 +115,18 @@ def read_document(
         return Document(None, tuple(problems), name)
     if change and (found := [_at(tuple(place), message, root, name) for place, message in change(root)]):
         return Document(None, tuple(sorted(found, key=lambda each: (each.line, each.column))), name, root)
-    value = None
+    value, rest = None, 0
     try:
         value = model.model_validate(_construct(root))
     except ValidationError as error:
-        for item in error.errors(include_url=False):
+        errors = error.errors(include_url=False)
+        for item in errors[:_MOST_PROBLEMS]:
             if not _is_echo(item, root):
                 problems += _problems(item, root, name, model)
+        rest = len(errors) - _MOST_PROBLEMS
     problems.sort(key=lambda problem: (problem.line, problem.column))
+    if rest > 0:
+        problems.append(Problem(name, problems[-1].line, 1, "", f"{rest:,} more problems than are listed here"))
     return Document(value, tuple(problems), name, root)
 
 

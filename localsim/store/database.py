@@ -475,6 +475,9 @@ def _refused(seconds: float | None) -> Iterator[None]:
         message = f"broken off after {seconds:g} s" if seconds else "broken off"
         raise InvalidInput(message, where="sql", hint="ask for less, or allow more time") from error
     except (duckdb.Error, ValueError, OverflowError) as error:  # values that Python has no type for, too
+        if "pytz" in str(error):
+            hint = "write ::TIMESTAMP behind it, as in now()::TIMESTAMP"
+            raise InvalidInput("a time with a zone cannot be read", where="sql", hint=hint) from error
         raise InvalidInput(
             one_line(str(error)), where="sql", hint="localsim sql 'SHOW TABLES' lists tables and views"
         ) from error

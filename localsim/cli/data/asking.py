@@ -34,7 +34,7 @@ from localsim.errors import InvalidInput
 @click.option("--limit", type=click.IntRange(0), default=10_000, help="Print at most this many rows; 0: all.")
 @click.option(
     "--timeout",
-    type=Finite(0),
+    type=Finite(0, 1e9),
     default=60,
     help="Interrupt a query that takes longer than this many seconds; 0: never.",
 )

@@ -17,6 +17,7 @@ from typing import Any
 
 from localsim.conversation.episode import CONDITIONS, Score, StopReason, StoredMode
 from localsim.conversation.human_talks import HumanTalk, LeftOut
+from localsim.conversation.names import tidy
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import WORLD as NOBODY
 from localsim.conversation.transcript import Action, told
@@ -125,7 +126,7 @@ def talk_of(where: str, log: Log, held: Files) -> HumanTalk:
     task = _task(where, log, held)
     scenario = scenario_of(task, held.missing)
     names = scenario.scenario.names
-    acts = list(_acts(log, [side.name for side in task.sides], where, held.missing))
+    acts = list(_acts(log, [tidy(side.name) for side in task.sides], where, held.missing))
     if not any(act.action.text for act in acts):
         raise LeftOut("nothing is said or done")
     judge, *players = log.models or [""]
@@ -271,7 +272,8 @@ def _is_loud(act: _Act) -> bool:
 
 def _rounds(log: Log, names: Sequence[str], where: str, missing: Missing) -> Iterator[list[_Act]]:
     """Yield what is done in each round of a log. Raises LeftOut, and InvalidInput for a person who is not there."""
-    for number, messages in enumerate(log.messages):
+    for number, raw in enumerate(log.messages):
+        messages = [(tidy(sender), tidy(receiver), text) for sender, receiver, text in raw]
         written = [each for each in messages if each[0] != WORLD]
         if not written and number and (log.tag or "").startswith(OURS):
             yield [_told(messages, names)]
@@ -345,7 +347,7 @@ def _act(who: int, text: str, receiver: str, names: Sequence[str], where: str, m
         missing.note(where, "messages", f"{UNKNOWN}; the episode is left out", text.strip())
         raise LeftOut(UNKNOWN)
     if any(names.count(other) != 1 for other in others):
-        raise LeftOut(STRANGERS)
+        raise LeftOut(STRANGERS if any(other not in names for other in others) else SAME_NAME)
     if not others:
         return _Act(who, action)
     return _Act(who, action, (who, *sorted({names.index(other) for other in others} - {who})))
@@ -360,7 +362,7 @@ def _named(text: str) -> list[str] | None:
         found = ast.literal_eval(text) if text.startswith("[") else text.split(", ")
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return None
-    return [str(each).strip() for each in found]
+    return [tidy(str(each)) for each in found]
 
 
 def _action(text: str) -> Action | None:
