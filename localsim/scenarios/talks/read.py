@@ -15,6 +15,7 @@ from localsim.errors import InvalidInput
 from localsim.families import FAMILIES
 from localsim.families.cocoa import kbs_of
 from localsim.paths import json_values, read_text
+from localsim.scenarios.formats.sotopia_form import type_of
 from localsim.scenarios.talks import casino, dealornodeal, plain
 
 Read = Iterator[HumanTalk | LeftOut]
@@ -90,6 +91,9 @@ def _form_of(items: list[tuple[str, Any]], path: Path) -> str:
         problem = "cocoa's JSON of a task that is not read here"
         hint = "MutualFriends, CraigslistBargain and Deal or No Deal are read; --format names one"
         raise InvalidInput(problem, where=items[0][0], hint=hint)
+    if type_of(seen[0]) is not None:
+        hint = "localsim scenarios import sotopia FILE..."
+        raise InvalidInput("objects of Sotopia, which have a command of their own", where=items[0][0], hint=hint)
     if items[0][0].startswith(f"{path}:"):
         return "jsonl"  # one object on each line, whose defect is told with its line
     keys = ", ".join(list(seen[0])[:8])
