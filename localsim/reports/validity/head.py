@@ -102,7 +102,7 @@ _UNTOLD = {"peeking", "omniscient_leaks", "unearned"}
 def conclusions(data: Report) -> list[str]:
     """Return what a report says in short: whose talks do not play, and at most MOST sentences with amounts."""
     silent, told = data.playing.sentences(), data.aloud.conclusions if data.aloud else ()
-    return [*silent, *(told[:MOST] or [each for each in answer(data) if each not in silent][:MOST])]
+    return [*silent[:1], *(told[:MOST] or [each for each in answer(data) if each not in silent][:MOST])]
 
 
 MOST = 3
