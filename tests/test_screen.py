@@ -21,7 +21,7 @@ from localsim.reports.results import Number
 from localsim.reports.validity.findings import Bar, finding
 from localsim.runs.words import MARKS
 
-SCENARIOS = [f"mutual_friends_{number:02d}" for number in range(1, 7)]
+SCENARIOS = [f"mutual_friends_{number:02d}" for number in range(1, 11)]
 RUN = [
     "run",
     *SCENARIOS,

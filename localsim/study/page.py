@@ -124,8 +124,8 @@ _LESSONS = (
     "it is trained. In each task, the arm with the fewest tokens decides the tokens, then the one with the fewest "
     "targets the targets; the size of the study limits the tokens. All arms take the scenarios in one order; a tenth "
     "of them is held out, the same ones for all. *Without untold facts* means that no instrument found a use of "
-    "anything untold; uses that no instrument sees remain. A validation loss is about chats of the same arm, so it does not "
-    "compare arms."
+    "anything untold; uses that no instrument sees remain. A validation loss is about chats of the same arm, so it "
+    "does not compare arms."
 )
 
 
