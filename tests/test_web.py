@@ -123,7 +123,7 @@ def test_an_unearned_hit_is_marked_where_it_is(
             "agents",
             "",
             0.2,
-            "lucky guess, since nobody sees the other side in this mode. By chance, 0.20 such hits are",
+            "missed here: nobody sees the other side in this mode. By chance, 0.20 such hits are",
         ),
         ("agents", "", 0.2, "and 1 happened: chance can explain this."),
         ("agents", "", 0.01, "and 1 happened: this is an unlikely chance."),
