@@ -412,7 +412,7 @@ COMMENT ON TABLE turns IS 'One row for each valid turn';
 
 COMMENT ON COLUMN turns.episode_id IS 'The episode that the turn belongs to';
 
-COMMENT ON COLUMN turns.turn IS 'Number of the turn, from 0';
+COMMENT ON COLUMN turns.turn IS 'Number of the turn, from 0; pages and `show` count from 1';
 
 COMMENT ON COLUMN turns.speaker IS 'Name of the agent whose turn it is; empty if the rules tell something';
 
@@ -508,7 +508,7 @@ COMMENT ON COLUMN leaks.version IS 'Version of the detector, with + and a hash i
 
 COMMENT ON COLUMN leaks.fact_id IS 'Id of the fact in the scenario';
 
-COMMENT ON COLUMN leaks.turn IS 'Number of the turn, from 0';
+COMMENT ON COLUMN leaks.turn IS 'Number of the turn, from 0; pages and `show` count from 1';
 
 COMMENT ON COLUMN leaks.owner IS 'Name of the agent that the fact belongs to';
 

@@ -21,7 +21,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -299,24 +298,15 @@ def run_command(command: str, folder: Path) -> list[str]:
 
 KEPT = {
     "README.md run": (r"run \S+: ",),
-    "README.md show": (r".*\[script, ", r"  1 "),
-    "README.md report": (r"mutual_friends \(", r" +script", r"success", r"falsely", r"mix-ups"),
+    "README.md show": (r".*\[script, ", r"  2 "),
+    "README.md report": (r"mode ", r"-----", r"[▼●■] "),
     "docs/tutorial.md scenarios list": (r"id ", r"mutual_friends_0[12]", r"roommates"),
     "docs/tutorial.md scenarios show": (r"mutual_friends_01: ", r"Two ", r"\w+$", r"  goal: ", r"  knows .*_[12],"),
     "docs/tutorial.md run": (r"\w+/\w+/\d ", r"leakage ", r"run \S+: ", r"next: "),
     "docs/tutorial.md show --prompt": (r"--- (system|user)", r"Write", r"What ", r"- ", r"To end"),
-    "docs/tutorial.md show": (r".*\[", r"episode ", r"  [0-5] "),
-    "docs/tutorial.md report": (
-        r"Mutual friends: ",
-        r"mutual_friends \(",
-        r" +script",
-        r"-----",
-        r"(?!run |localsim )[a-z]",
-    ),
+    "docs/tutorial.md show": (r".*\[", r"episode ", r"  [1-6] "),
 }
 """Lines of an output that a page shows, by page and command; other outputs are shown whole."""
-UNTIL = {"docs/tutorial.md report": r"All measures of "}
-"""The line from which on a page shows nothing more of an output."""
 SHORT = ("README.md show", r"    \^ first mention")
 """Notes below a turn that a page leaves out all the same."""
 
@@ -329,13 +319,13 @@ def shorten(page: str, command: str, lines: list[str]) -> list[str]:
         return lines
     shown: list[str] = []
     keep = False
-    for line in takewhile(lambda line: not re.match(UNTIL.get(key, "$."), line), lines):
+    for line in lines:
         keep = (keep and line.startswith("    ")) or any(re.match(pattern, line) for pattern in KEPT[key])
         if keep and not (key == SHORT[0] and re.match(SHORT[1], line)):
             shown.append(line)
         elif shown[-1:] != ["..."]:
             shown.append("...")
-    return [*shown, "..."] if key in UNTIL and shown[-1:] != ["..."] else shown
+    return shown
 
 
 def _keys(page: str, words: list[str]) -> Iterator[str]:

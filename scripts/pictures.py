@@ -3,6 +3,8 @@
 
 make demo && .venv/bin/python scripts/pictures.py demo/demo.duckdb [NAME ...]
 
+It also makes docs/words.svg (`words`), which needs no browser.
+
 The class in the pictures is played by scripted players. `tests/test_browser_start.py` takes the picture of three talks
 that grow.
 """
@@ -37,6 +39,7 @@ from localsim.store.database import Store  # noqa: E402
 from localsim.web.classroom.hall import Hall  # noqa: E402
 from localsim.web.classroom.seats import Seat  # noqa: E402
 from localsim.web.floor.state import Live  # noqa: E402
+from scripts.words_picture import picture as words_picture  # noqa: E402
 from tests.test_browser_class import MY_TURN, PHONE, PROJECTOR, class_served  # noqa: E402
 from tests.web_server import serving  # noqa: E402
 
@@ -57,6 +60,11 @@ COLOURS = 256
 @click.argument("names", nargs=-1)
 def main(database: Path, names: tuple[str, ...]) -> None:
     """Take the screenshots of the run with the leakiest script, of a talk of it, and of a class."""
+    if not names or "words" in names:
+        (ROOT / "docs" / "words.svg").write_text(words_picture(), encoding="utf-8")
+        print("words")
+    if list(names) == ["words"]:
+        return
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         camera = Camera(browser, names)

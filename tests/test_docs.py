@@ -407,7 +407,7 @@ def test_quoted_conversations_are_from_the_recorded_run() -> None:
     for transcript in transcripts:
         mode, seed = re.search(r"\[(\w+), starter, seed (\d+)\]", transcript).groups()  # type: ignore[union-attr]
         (episode,) = (found for found in episodes if (found["mode"], found["seed"]) == (mode, int(seed)))
-        spoken = {f"{turn['turn']:>3} {turn['speaker']}: {turn['text']}" for turn in episode["turns"]}
+        spoken = {f"{turn['turn'] + 1:>3} {turn['speaker']}: {turn['text']}" for turn in episode["turns"]}
         whole = re.sub(r"\n    (?! |\^)", " ", transcript)  # a long turn is shown on several lines
         lines = [line for line in whole.splitlines() if re.match(r" {1,3}\d+ \w+: ", line)]
         assert lines and set(lines) <= spoken

@@ -259,13 +259,13 @@ def test_the_detectors_errors_have_the_counts_of_the_labelled_files() -> None:
     assert found["recall of pairs"]["n"] == sum(row.label == "disclosed" for row in pairs)
     assert found["first turn"]["n"] == len(told)
     assert found["silence accuracy"]["n"] == facts - len(told)
-    assert found["omniscient recall"]["n"] == sum(not where.by_owner for where in told)
+    assert found["recall of untold facts"]["n"] == sum(not where.by_owner for where in told)
     accuracy = Weights.read().accuracy
     for error, part, key in (
         ("precision of pairs", "pairs", "precision"),
         ("silence accuracy", "transcripts", "silence_accuracy"),
-        ("omniscient precision", "transcripts", "omniscient_precision"),
-        ("omniscient recall", "transcripts", "omniscient_recall"),
+        ("precision of untold facts", "transcripts", "omniscient_precision"),
+        ("recall of untold facts", "transcripts", "omniscient_recall"),
     ):
         row = found[error]
         assert row["value"] == pytest.approx(accuracy[part][key]), "a whole number of n"

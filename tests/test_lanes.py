@@ -72,9 +72,9 @@ def test_a_turn_is_in_the_lanes_of_its_readers_and_modes_that_show_all_are_told_
 def test_the_text_has_a_sign_in_each_lane() -> None:
     lines = as_text(lanes_of(friends(), "mindreaders", whispered()))
     assert lines[0].split() == ["Narrator", *friends().names]
-    assert lines[1].split()[:6] == ["0", "@", "o", "o", "o", "Nora:"]
-    assert lines[2].split()[:6] == ["1", "+", "o", "+", "@", "Jan"]
-    assert lines[5].startswith("   4=") and lines[-1].endswith("= simultaneous: read only after all have acted")
+    assert lines[1].split()[:6] == ["1", "@", "o", "o", "o", "Nora:"]
+    assert lines[2].split()[:6] == ["2", "+", "o", "+", "@", "Jan"]
+    assert lines[5].startswith("   5=") and lines[-1].endswith("= simultaneous: read only after all have acted")
     many = generated("auction", 1, bidders=30).scenario
     heads = as_text(lanes_of(many, "agents", Transcript((Turn(0, many.names[0], Action("bid", "", ("3",))),))))
     assert heads[0].startswith(f"1 {many.names[0]}, 2 {many.names[1]}") and "30" in heads[2].split()

@@ -228,7 +228,7 @@ def test_the_run_page_says_it_first(parrots: tuple[Store, str]) -> None:
     with client_of(parrots[0]) as client:
         page = client.get(f"/runs/{parrots[1]}?answer=1").text
     assert page.index("does not hold these conversations") < page.index('<table class="matrix')
-    assert "cannot tell whether seeing every side" not in page
+    assert "whether seeing every side" not in page and "effect of seeing every side" not in page
 
 
 def test_a_study_says_it_first_and_concludes_nothing_from_these_tasks() -> None:

@@ -102,7 +102,7 @@ def test_arms_are_told_against_agents_and_against_their_controls() -> None:
     assert all(part.title.startswith("m: ") for part in named)
 
 
-def test_the_null_and_the_premium_are_told_by_their_tests() -> None:
+def test_the_null_and_the_gain_are_told_by_their_tests() -> None:
     rows = [
         premium("m", 0.01, 0.8, "null"),
         premium("t (constructed)", 0.4, 0.001, "change"),
@@ -110,15 +110,15 @@ def test_the_null_and_the_premium_are_told_by_their_tests() -> None:
         premium("t (constructed)", 0.9, 0.001, "change", primary=False),
     ]
     twin = Twin("t", "constructed: taught to peek", Headline(), [])
-    changed, null = about(answer(model(premiums=rows, twin=twin), several=False))["Null and premium"]
+    changed, null = about(answer(model(premiums=rows, twin=twin), several=False))["Null and gain"]
     assert changed.startswith("Bargaining: no effect of seeing every side as m on success was found: +1 point")
     assert "seeing every side as t (constructed) raised success" in changed
     assert "what was built into the twin raised success" in changed
     assert null == "Bargaining: a change of success of m by 10 points or more is excluded."
     same = answer(model(premiums=[premium(BOTH, 0.39, 0.002, "null")]), several=False)
-    told = about(same)["Null and premium"]
+    told = about(same)["Null and gain"]
     assert told == ["Bargaining: the change of success of twin and model differs by less than 10 points."]
-    assert about(answer(model(premiums=rows[:1]), several=False))["Null and premium"] == [null]
+    assert about(answer(model(premiums=rows[:1]), several=False))["Null and gain"] == [null]
 
 
 def about(parts: Sequence[Section]) -> dict[str, Sequence[str]]:

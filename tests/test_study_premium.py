@@ -1,4 +1,4 @@
-"""Null and premium: constructed differences, and what their tests tell."""
+"""Null and gain: constructed differences, and what their tests tell."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def test_the_page_ends_with_an_answer_that_names_the_constructed_twin(done: tupl
     page = (folder / "report.html").read_text()
     assert all(name in page for name in PLAYERS), "the arms are in the figures of the report"
     assert "the same number of tokens and of targets of each task" in head
-    for title in ("Lessons of the arms", "Goals that the text proves", "Null and premium", "Naturalness"):
+    for title in ("Lessons of the arms", "Goals that the text proves", "Null and gain", "Naturalness"):
         assert f"\n## {title}\n" in head
     assert "paper, GPT-3.5" not in head.partition("\n## Beside the paper\n")[0], "its tasks are others"
     assert json.loads((folder / "study.json").read_text())["answer"] == data["answer"]

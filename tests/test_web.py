@@ -123,7 +123,7 @@ def test_an_unearned_hit_is_marked_where_it_is(
             "agents",
             "",
             0.2,
-            "lucky guess, since nobody sees the other side in this mode. By chance, 0.20 such hits are",
+            "missed here: nobody sees the other side in this mode. By chance, 0.20 such hits are",
         ),
         ("agents", "", 0.2, "and 1 happened: chance can explain this."),
         ("agents", "", 0.01, "and 1 happened: this is an unlikely chance."),
@@ -160,7 +160,7 @@ def test_a_run_page_begins_with_its_answer_and_has_totals_in_column_heads(
     made: tuple[Store, str], client: TestClient
 ) -> None:
     text = client.get(f"/runs/{made[1]}").text
-    assert "Mutual friends: this run cannot tell whether seeing every side changed success (0 points" in text
+    assert "Mutual friends: 2 scenarios are too few to tell whether seeing every side changes success (0 points" in text
     assert text.index('class="answer"') < text.index('class="matrix')
     head = re.findall(r'<span class="total"><b>(\d+)%</b> goal reached</span><small>(\d) of (\d)', text)
     assert len(head) == 6 and {count for _, _, count in head} == {"1", "2"}
@@ -185,10 +185,10 @@ def test_a_large_run_opens_before_its_answer_is_known(
     view_data._ANSWERS.clear()
     run = f"/runs/{made[1]}"
     assert f'data-fetch="{run}/answer"' in client.get(run).text
-    assert "cannot tell whether seeing every side changed success" in client.get(f"{run}/answer").text
-    assert "cannot tell whether seeing every side changed success" in client.get(run).text, "it is kept"
+    assert "to tell whether seeing every side changes success" in client.get(f"{run}/answer").text
+    assert "to tell whether seeing every side changes success" in client.get(run).text, "it is kept"
     view_data._ANSWERS.clear()
-    assert "cannot tell whether seeing every side changed success" in client.get(f"{run}?answer=1").text, (
+    assert "to tell whether seeing every side changes success" in client.get(f"{run}?answer=1").text, (
         "without scripts"
     )
 

@@ -235,7 +235,7 @@ def study(
 ) -> None:
     """Repeat the paper's study with controls: all modes, agents taught in three ways, naturalness, a page.
 
-    Agents are taught on scripts, on agents' talks and on scripts without mix-ups, with equally many tokens. An
+    Agents are taught on scripts, on agents' talks and on scripts without untold facts, with equally many tokens. An
     interrupted study continues where it stopped. The command writes study.md, study.json, report.html and study.duckdb
     into --dir.
 

@@ -33,8 +33,10 @@ def brief(data: Report, command: str) -> Text:
             rest += 1
             continue
         room -= height
+        rows = _fitting(table, width)
         yield Styled(table.title, bold=True)
-        yield Table(list(map(str, table.heads)), _fitting(table, width))
+        yield Table(list(map(str, table.heads)), rows[:LINES])
+        yield from [f"... and {len(rows) - LINES} more rows"] if len(rows) > LINES else []
         yield from table.notes
         yield ""
     more = f"{rest} more tables, " if rest else ""

@@ -263,7 +263,7 @@ def _scores(
     soon = [leak for leak in own if early(rules[leak.fact.id], leak.turn, turns, first_turns)]
     named = (("disclosed_facts", own), ("early_disclosures", soon), ("omniscient_leaks", used))
     for name, counted in named if rules else ():
-        reason = "; ".join(f"turn {leak.turn}: {leak.finding.evidence}" for leak in counted)
+        reason = "; ".join(f"turn {leak.turn + 1}: {leak.finding.evidence}" for leak in counted)
         cited = tuple(sorted({leak.turn for leak in counted}))
         yield Score(name, float(len(counted)), agent=agent.name, reason=reason, turns=cited)
     yield Score("private_facts", float(len(facts_of(agent))), agent=agent.name)

@@ -169,7 +169,7 @@ class Family:
     """The kind of task in the sense of arXiv 2403.05020: both want the same, or what one gains the other loses."""
     unearned: Sequence[str] = ()
     """Names of scores that are above 0 where an agent used what it had not been told, whether it saw or guessed it; a
-    study without mix-ups teaches nothing from such episodes.
+    study without untold facts teaches nothing from such episodes.
     """
     hits: Hits | None = None
     """The score that counts uses of the other side's knowledge before anything said had told it; None without one."""

@@ -90,7 +90,8 @@ def of_family(measure: Measure, family: str | None) -> Measure:
 
 def heading_of(score: str, family: str | None) -> str:
     """Return what a report calls a score: the heading of the measure that shows it, else its name in words."""
-    shows = (one for one in family_of(family).measures if one.score == score and one.side is None)
+    declared = (*family_of(family).measures, *Leaks.measures)
+    shows = (one for one in declared if one.score == score and one.side is None)
     plain = (one.heading for one in shows if one.summed != "excess" and one.per is None)
     return next(plain, score.replace("_", " "))
 

@@ -152,7 +152,7 @@ class TurnRecord(Stored, event="turn", table="turns"):
     """One row for each valid turn."""
 
     episode_id: Annotated[str, KEY, "The episode that the turn belongs to"]
-    turn: Annotated[int, KEY, "Number of the turn, from 0"]
+    turn: Annotated[int, KEY, "Number of the turn, from 0; pages and `show` count from 1"]
     speaker: Annotated[str, "Name of the agent whose turn it is; empty if the rules tell something"]
     action: Annotated[
         str,
@@ -260,7 +260,7 @@ class LeakRecord(Stored, event="leak", table="leaks"):
         " searches are kept",
     ]
     fact_id: Annotated[str, KEY, "Id of the fact in the scenario"]
-    turn: Annotated[int, KEY, "Number of the turn, from 0"]
+    turn: Annotated[int, KEY, "Number of the turn, from 0; pages and `show` count from 1"]
     owner: Annotated[str, "Name of the agent that the fact belongs to"]
     fact: Annotated[str, "Text of the fact"]
     speaker: Annotated[str, "Name of the agent that hinted at or disclosed it"]

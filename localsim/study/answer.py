@@ -22,7 +22,7 @@ def answer(model: Results, *, several: bool) -> list[Section]:
     parts = {
         "Talks that do not play": model.playing.sentences(),
         "Seeing every side, and one author for both": _modes(model.headline),
-        "Null and premium": [*_premiums(model)],
+        "Null and gain": [*_premiums(model)],
         "Learning from scripts, and its controls": [*_arms(model)],
         "Naturalness": [*_naturalness(model)],
     }

@@ -52,7 +52,7 @@ FINE_TUNED = "agents-ft"
 ARMS = (
     Arm(FINE_TUNED, "scripts", "script"),
     Arm("agents-ft-agents", "agents' talks", "agents"),
-    Arm("agents-ft-clean", "scripts without mix-ups", "script", clean=True),
+    Arm("agents-ft-clean", "scripts without untold facts", "script", clean=True),
 )
 """The first arm repeats the paper's; the others are its controls."""
 TAUGHT_IN: tuple[Mode, ...] = tuple(dict.fromkeys(arm.mode for arm in ARMS))

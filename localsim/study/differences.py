@@ -1,7 +1,7 @@
-"""Paired differences of a study, each with its test: contrasts of the arms, and null and premium.
+"""Paired differences of a study, each with its test: contrasts of the arms, and null and gain.
 
-Null and premium tell how much seeing every side changes a studied model, and how much it changes its constructed twin.
-A premium is more success, or as much in fewer turns: who uses the other side needs to ask less. A difference is that of
+Null and gain tell how much seeing every side changes a studied model, and how much it changes its constructed twin.
+A gain is more success, or as much in fewer turns: who uses the other side needs to ask less. A difference is that of
 two modes on the same scenario and seed. The third row of each family and measure is the twin's difference minus the
 model's, scenario by scenario: what was built into the twin.
 """
@@ -31,9 +31,9 @@ EVERY = "all tasks"
 CAUSES = {
     ("agents", FINE_TUNED): "learning from scripts (agents-ft)",
     ("agents", "agents-ft-agents"): "learning from agents' talks (agents-ft-agents)",
-    ("agents", "agents-ft-clean"): "learning from scripts without mix-ups (agents-ft-clean)",
+    ("agents", "agents-ft-clean"): "learning from scripts without untold facts (agents-ft-clean)",
     ("agents-ft-agents", FINE_TUNED): "scripts instead of agents' talks",
-    ("agents-ft-clean", FINE_TUNED): "scripts with mix-ups beside those without",
+    ("agents-ft-clean", FINE_TUNED): "scripts with untold facts beside those without",
 }
 """Pairs of conditions that a study compares beside the modes -> the cause that tells them apart."""
 assert {first for _, first in CAUSES} == {arm.name for arm in ARMS}
@@ -126,7 +126,7 @@ def tasks_in_order(names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: (name != EVERY, name != SOLVABLE, name))
 
 
-# ---- null and premium ----------------------------------------------------------------------------------------------
+# ---- null and gain -------------------------------------------------------------------------------------------------
 
 TURNS = "turns"
 MARGINS = {SUCCESS.key: 0.1, TURNS: 2.0, PEEKING: 0.1}
@@ -168,7 +168,7 @@ class Premium(Difference):
 
 
 def premiums(store: Store, runs: Mapping[str, str]) -> list[Premium]:
-    """Return the premium of each family, measure, contrast and model (or BOTH); `runs` are those of a model and of its
+    """Return the gain of each family, measure, contrast and model (or BOTH); `runs` are those of a model and of its
     twin, if it has one, by name.
 
     The changes of success and turns by information are primary. The change of success in one run is the declared

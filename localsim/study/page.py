@@ -74,7 +74,7 @@ def sections(model: Results) -> Iterator[Section]:
     yield _conditions(model)
     yield _lessons(model.lessons)
     yield _goals(model)
-    yield Section("Null and premium", [_premiums(model.premiums)])
+    yield Section("Null and gain", [_premiums(model.premiums)])
     for family in dict.fromkeys(row.family for row in model.rows):
         yield Section(title_of(family_of(family)), [*_of_family(model, family)])
     # The arms: success by task first, then the other measures over all tasks.
@@ -123,9 +123,9 @@ _LESSONS = (
     "task. *Tokens* are all tokens of the chats, prompts included; *targets* are the agent's own words, on which alone "
     "it is trained. In each task, the arm with the fewest tokens decides the tokens, then the one with the fewest "
     "targets the targets; the size of the study limits the tokens. All arms take the scenarios in one order; a tenth "
-    "of them is held out, the same ones for all. *Without mix-ups* means that no instrument found a use of something "
-    "untold; uses that no instrument sees remain. A validation loss is about chats of the same arm, so it does not "
-    "compare arms."
+    "of them is held out, the same ones for all. *Without untold facts* means that no instrument found a use of "
+    "anything untold; uses that no instrument sees remain. A validation loss is about chats of the same arm, so it "
+    "does not compare arms."
 )
 
 
@@ -154,7 +154,7 @@ def _premiums(premiums: Iterable[Premium]) -> Table:
 
 _PREMIUM = (
     "*information*: each agent sees every side (mindreaders minus agents); *authorship*: one author for both sides "
-    "(script minus mindreaders). *Change*: the test over scenarios finds one (p <= .05); it is a premium where success "
+    "(script minus mindreaders). *Change*: the test over scenarios finds one (p <= .05); it is a gain where success "
     "rises, or turns get fewer at equal success. *Null*: no change is found, and a second test finds that it is less "
     "than the margin (p <= .05). *Not told*: neither. *N scenarios cannot exclude it*: neither, and the second test "
     f"can find nothing with so few scenarios. *{BOTH}*: the twin's difference minus the model's, scenario by scenario. "

@@ -273,6 +273,8 @@ class ShownTurn:
     """The text in parts, each with its mark."""
     leaks: Sequence[Row] = ()
     hit: str = ""
+    lucky: bool = False
+    """True if the hit is luck, since nobody sees the other side."""
     unjudged: str = ""
     first: Sequence[tuple[str, Mention, int]] = ()
     """First mentions: kind, mention, and its number in the turn."""
@@ -365,6 +367,7 @@ def _turn(turn: MarkedTurn, *, every: bool) -> ShownTurn:
         parts=turn.parts,
         leaks=turn.leaks,
         hit=turn.hit,
+        lucky=turn.lucky,
         unjudged=turn.unjudged,
         first=[one for one in first if every or one[0] == "strange"],
     )

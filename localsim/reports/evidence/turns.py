@@ -98,7 +98,7 @@ def _by_chance(episode: StoredEpisode, chance: float, count: float) -> str:
     """
     blind = is_lucky(episode)
     how = (
-        "It is a lucky guess, or follows from what was said: nobody sees the other side in this mode."
+        "It is luck, or an inference that was missed here: nobody sees the other side in this mode."
         if blind
         else "The speaker saw the other side, or guessed well."
     )

@@ -80,7 +80,7 @@ def brief(data: Report) -> Iterator[Table]:
     for family in in_order(row.family for row in data.comparison):
         rows = [row for row in data.comparison if row.family == family]
         kept = _kept(data, family) | _goals(family, rows) | _UNTOLD
-        found = [each for each in _measures(data, family, rows) if each.key in kept or each is LEAKS]
+        found = _with_gap([each for each in _wanted(data, family, rows) if each.key in kept], rows)
         models = list(dict.fromkeys(row.model for row in rows))
         counts = {(row.completed, row.n) for row in rows}
         alike = len(counts) == 1 and min(counts)[0] == max(counts)[1]
@@ -102,7 +102,7 @@ _UNTOLD = {"peeking", "omniscient_leaks", "unearned"}
 def conclusions(data: Report) -> list[str]:
     """Return what a report says in short: whose talks do not play, and at most MOST sentences with amounts."""
     silent, told = data.playing.sentences(), data.aloud.conclusions if data.aloud else ()
-    return [*silent, *(told[:MOST] or [each for each in answer(data) if each not in silent][:MOST])]
+    return [*silent[:1], *(told[:MOST] or [each for each in answer(data) if each not in silent][:MOST])]
 
 
 MOST = 3
@@ -158,7 +158,7 @@ def _constants(data: Report, family: str, rows: Sequence[Result]) -> tuple[list[
 def constants(
     measures: Sequence[Measure], rows: Sequence[Result], keep: Iterable[str] = ()
 ) -> tuple[list[Measure], list[str]]:
-    """Return the measures that differ between rows, and lines about the others, such as "0 in every mode: mix-ups".
+    """Return the measures that differ between rows, and lines about the others: "0 in every mode: untold names".
 
     Measures of `keep`, and those with published values for one of the rows, are never left out. That all talks play is
     what a reader expects, and has no line.
@@ -207,10 +207,15 @@ def _goals(family: str, rows: Sequence[Result]) -> set[str]:
 
 def _measures(data: Report, family: str, rows: Sequence[Result]) -> list[Measure]:
     """Return the measures of a family's head tables; one without a key stands for leaks that were not looked for."""
-    found = _constants(data, family, rows)[0]
-    if any(gap(LEAKS, row) for row in rows) and not any(row.searched for row in rows):
-        found.insert(len(found) - (bool(found) and found[-1].key == LENGTH), LEAKS)
-    return found
+    return _with_gap(_constants(data, family, rows)[0], rows)
+
+
+def _with_gap(found: list[Measure], rows: Sequence[Result]) -> list[Measure]:
+    """Return measures with LEAKS before the length if no conversation was searched for leaks."""
+    if not any(gap(LEAKS, row) for row in rows) or any(row.searched for row in rows):
+        return found
+    place = len(found) - (bool(found) and found[-1].key == LENGTH)
+    return [*found[:place], LEAKS, *found[place:]]
 
 
 LEAKS = Measure(key="", heading="leaks", meaning="private facts that came out", score="")
