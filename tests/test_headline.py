@@ -12,40 +12,30 @@ from hypothesis import strategies as st
 from localsim.conversation.measures import Measure
 from localsim.families import family_of
 from localsim.families.base import SUCCESS
+from localsim.reports.comparison import Compared
 from localsim.reports.compose.alone import report
-from localsim.reports.document import Report
+from localsim.reports.document import Report, Run
 from localsim.reports.results import Number, Result
 from localsim.reports.validity.effects import effects
 from localsim.reports.validity.headline import PEEKING, found_in, headline
 from localsim.runs.plan import CONTRASTS, Plan
 from localsim.runs.runner import start
+from localsim.stats import Paired
 from localsim.store.database import Store
 from tests.conftest import Quiet, generated
 
-Row = dict[str, Any]
-DATA = Report({"run_id": "@last"}, measures=[SUCCESS])
+DATA = Report(Run("@last"), measures=[SUCCESS])
 
 
-def compared(contrast: str, difference: float, p: float | None, **changes: Any) -> Row:
-    """A row of `compare` about success in the search for a friend."""
-    row = {
-        "family": "mutual_friends",
-        "measure": "success_rate",
-        "contrast": contrast,
-        "primary": contrast == "information",
-        "model": "starter",
-        "difference": difference,
-        "low": difference - 0.1,
-        "high": difference + 0.1,
-        "p": p,
-        "p_holm": p,
-        "p_least": 0.001,
-        "scenarios": 12,
-        "kind": "share",
-        "effect": 0.5,
-        "icc": None,
-    }
-    return row | changes
+def compared(contrast: str, difference: float, p: float | None, measure: Measure = SUCCESS, **changes: Any) -> Compared:
+    """A comparison of success in the search for a friend over twelve scenarios; information is primary."""
+    ends = {"low": difference - 0.1, "high": difference + 0.1}
+    known = {"n": 12, "scenarios": 12, "difference": difference, **ends, "p": p, "p_least": 0.001, "icc": None}
+    test = {**known, "effect": 0.5, **{name: changes.pop(name) for name in Paired._fields if name in changes}}
+    given = {"primary": contrast == "information", "model": "starter", "first": "", "second": ""}
+    rest = {"levels": (0.5, 0.5 + difference), "by_construction": False, "equivalence": None, "plays": True}
+    row = {"family": "mutual_friends", "contrast": contrast, **given, **rest, "unpaired": (0, 0), **changes}
+    return Compared(measure=measure, test=Paired(**test), **row)
 
 
 def test_a_difference_is_found_only_by_its_test() -> None:
@@ -61,10 +51,11 @@ def test_a_difference_is_found_only_by_its_test() -> None:
         "Mutual friends: seeing every side lowered success by 30 points, from 80% in agents to 50% in mindreaders (95% "
         "interval 20 to 40, 12 scenarios)."
     )
-    neither = headline(DATA, [fewer | {"p": 0.2}]).sentences
+    neither = headline(DATA, [replace(fewer, test=fewer.test._replace(p=0.2))]).sentences
     assert neither[0] == (
         "Mutual friends: no effect of seeing every side on success was found: 80% in agents, 50% in mindreaders "
-        "(difference -30 points, 95% interval -40 to -20, 12 scenarios)."
+        "(difference -30 points, 95% interval -40 to -20, 12 scenarios), which is not found by the test over scenarios:"
+        " p .200."
     )
     assert "did not change" not in neither[0] and "localsim design" in neither[-1]
 
@@ -92,11 +83,13 @@ PAIRS = {
 }
 
 
-def by_turns(found: str = "", difference: float = -0.25) -> list[Row]:
+def by_turns(found: str = "", difference: float = -0.25, *, secondary: bool = True) -> list[Compared]:
     """The rows of a run whose primary outcome is the number of turns; success differs in the contrast `found` only."""
-    primary = compared("information", -0.4, 0.9, measure="turns", kind="number", first="agents", second="mindreaders")
+    primary = compared("information", -0.4, 0.9, TURNS, first="agents", second="mindreaders")
+    declared = {"primary": False, "secondary": secondary, "tests": 3}
+    sure, unsure = {"p": 0.01}, {"p": 0.5, "low": difference - 0.4, "high": difference + 0.4}
     tests = [
-        compared(each, difference, 0.01 if each == found else 0.5, primary=False, first=first, second=second)
+        compared(each, difference, **(sure if each == found else unsure), first=first, second=second, **declared)
         for each, (first, second) in PAIRS.items()
     ]
     return [primary, *tests]
@@ -105,7 +98,9 @@ def by_turns(found: str = "", difference: float = -0.25) -> list[Row]:
 def ranked(data: Report, *by_turns: Any) -> str:
     """The sentence on the success of the modes: it follows the findings, of which the primary one is first."""
     first, *_, last = [each for each in headline(data, *by_turns).sentences if each.startswith("Mutual friends: ")]
-    assert first.startswith("Mutual friends: no effect of seeing every side on turns was found: -0.40")
+    assert first.startswith(
+        "Mutual friends: no effect of seeing every side on turns was found: 0.50 in agents, 0.10 in"
+    )
     return last
 
 
@@ -118,6 +113,10 @@ def test_the_modes_are_ranked_by_success_after_the_primary_outcome() -> None:
     assert ranked(data, by_turns("both")).endswith(
         "this run finds that agents and script differ by 25 points (95% interval 15 to 35), and can tell no other two "
         "modes apart."
+    )
+    assert ranked(data, by_turns("both", secondary=False)).endswith(
+        "agents and script differ by 25 points (95% interval 15 to 35), which is exploratory: not declared before the "
+        "run, p not corrected; this run can tell no other two modes apart."
     )
     turned = headline(data, by_turns("both"), lambda _, key, __: key == "success_rate").families[0].ranking[0]
     assert "depends on the wording" in turned and "finds" not in turned
@@ -141,7 +140,7 @@ def test_a_run_without_the_modes_says_what_is_needed() -> None:
 
 
 def test_tasks_without_success_are_not_said_to_lack_modes() -> None:
-    row = compared("information", 0.3, 0.01, measure="payoff", primary=False)
+    row = compared("information", 0.3, 0.01, replace(SUCCESS, key="payoff"), primary=False)
     (sentence,) = headline(DATA, [row]).sentences
     assert "no success" in sentence and "localsim compare" in sentence and "--mode all" not in sentence
 
@@ -162,8 +161,17 @@ def test_no_small_p_no_finding(difference: float, p: float | None) -> None:
 
 
 def test_a_secondary_difference_is_found_only_after_the_correction() -> None:
-    rows = [compared("information", 0.3, 0.01), compared("authorship", 0.3, 0.03, p_holm=0.45)]
-    assert headline(DATA, rows).families[0].as_json()["verdicts"] == {"information": "found", "authorship": "not told"}
+    declared = {"secondary": True, "tests": 15}
+    rows = [compared("information", 0.3, 0.01), compared("authorship", 0.3, 0.03, p_holm=0.45, **declared)]
+    (found,) = headline(DATA, rows).families
+    assert found.as_json()["verdicts"] == {"information": "found", "authorship": "not told"}
+    assert found.sentences[1].startswith("Mutual friends: no effect of one author for both sides on success was found")
+    assert found.sentences[1].endswith(
+        "which does not survive the correction over 15 secondary outcomes: p .030 becomes .450."
+    )
+    (undeclared,) = headline(DATA, [rows[0], compared("authorship", 0.3, 0.03)]).families
+    assert undeclared.as_json()["verdicts"]["authorship"] == "exploratory"
+    assert undeclared.sentences[1].endswith("which is exploratory: not declared before the run, p not corrected.")
 
 
 def test_each_pair_has_its_own_number_of_scenarios() -> None:
@@ -255,7 +263,7 @@ def test_no_change_and_one_point_are_told_in_words() -> None:
     assert "no effect of one author for both sides on success was found: +1 point, 95%" in one
     small = headline(DATA, [compared("information", 0.001, 1.0)]).sentences[0]
     assert "was found: less than a point, 95%" in small
-    alike = compared("information", -2.0, 0.001, low=None, high=None, kind="number", measure="turns")
+    alike = compared("information", -2.0, 0.001, TURNS, low=None, high=None)
     assert (
         "changed turns by -2.00 in all 12 scenarios, so it has no interval"
         in (headline(replace(DATA, measures=[TURNS]), [alike]).sentences[0])
@@ -263,16 +271,16 @@ def test_no_change_and_one_point_are_told_in_words() -> None:
 
 
 def test_the_command_of_a_design_names_the_run() -> None:
-    found = headline(replace(DATA, run={"run_id": "r7"}), [compared("information", 0.3, 0.2)])
+    found = headline(replace(DATA, run=Run("r7")), [compared("information", 0.3, 0.2)])
     assert found.sentences[-1].endswith(": localsim design r7 --difference .2")
 
 
 @pytest.mark.parametrize(
     "changes",
-    [{"scenarios": 1, "effect": None}, {"effect": None}, {"kind": "number"}],
+    [{"scenarios": 1, "effect": None}, {"effect": None}, {"measure": replace(SUCCESS, kind="number")}],
     ids=["one scenario", "all equal", "no share"],
 )
-def test_no_design_is_proposed_where_it_would_fail(changes: Row) -> None:
+def test_no_design_is_proposed_where_it_would_fail(changes: dict[str, Any]) -> None:
     last = headline(DATA, [compared("information", 0.3, 0.2, **changes)]).sentences[-1]
     assert "localsim design" not in last and "a pilot of several scenarios" in last
     by_seeds = compared("information", 0.3, 0.2, effect=None, icc=-0.2)

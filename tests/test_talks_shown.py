@@ -92,7 +92,7 @@ def test_prompts_of_people_are_refused_and_audits_say_so(
     assert "no prompts" in capsys.readouterr().out
     with pytest.raises(InvalidInput, match="nothing to resume"):
         resume(people, store, Quiet(), lambda _: None)
-    plan = report(store, people).run["plan"]
+    plan = report(store, people).run.plan
     assert command_of(plan, []).startswith(f"localsim import talks {FILES['mutual-friends']} {FILES['craigslist']}")
 
 
@@ -126,7 +126,7 @@ def test_people_stand_beside_the_modes(database: tuple[Path, str, str]) -> None:
     assert any("other scenarios" in line for line in data.warnings)
     page, text = render(data), as_markdown(data)
     assert 'class="bar people"' in page and 'class="course u0 people' in page and "other scenarios" in page
-    assert f"{alone.run['episodes_planned']}" in page and "people (other scenarios)" in text
+    assert f"{alone.run.episodes_planned}" in page and "people (other scenarios)" in text
     for runs, word in (([run_id], "no conversations of people"), ([people], "the run of this report")):
         with pytest.raises(InvalidInput, match=word):
             with_people(store, report(store, people), runs)
@@ -188,11 +188,11 @@ def test_people_on_the_same_scenario_are_paired(
     found = imported(store, file, label="class")
     hashes = store.rows("SELECT DISTINCT scenario_hash FROM episodes WHERE run_id = ?", [found.run_id])
     assert [row["scenario_hash"] for row in hashes] == [loaded.hash]
-    rows = [row for row in compare(store, database[1], found.run_id) if row["measure"] == "success_rate"]
-    assert {(row["first"].split(":")[-1], row["second"].split(":")[-1]) for row in rows} == {
-        (mode, PEOPLE) for mode in MODES
-    }
-    assert all(row["difference"] == -1 and row["scenarios"] == 1 for row in rows), "everybody finds the friend but them"
+    rows = [row for row in compare(store, database[1], found.run_id) if row.measure.key == "success_rate"]
+    assert {(row.first.split(":")[-1], row.second.split(":")[-1]) for row in rows} == {(mode, PEOPLE) for mode in MODES}
+    assert all(row.test.difference == -1 and row.test.scenarios == 1 for row in rows), (
+        "everybody finds the friend but them"
+    )
     data = with_people(store, report(store, database[1]), [found.run_id])
     assert data.comparison[-1].model == "class (same scenarios)"
     assert any("localsim compare" in line for line in data.warnings)
@@ -207,8 +207,8 @@ def test_the_scenarios_of_a_corpus_can_be_simulated(form: str, store: Store, tmp
     rows = store.rows("SELECT DISTINCT scenario_hash FROM episodes WHERE run_id = ?", [people])
     assert {loaded.hash for loaded in scenarios} == {row["scenario_hash"] for row in rows}
     run_id = start(Plan(scenarios, ("agents",), "scripted"), store, Quiet(), lambda _: None, leaks=False).run_id
-    rows = [row for row in compare(store, run_id, people) if row["measure"] == "words_per_turn"]
-    assert sum(row["scenarios"] for row in rows) == len(scenarios)
+    rows = [row for row in compare(store, run_id, people) if row.measure.key == "words_per_turn"]
+    assert sum(row.test.scenarios for row in rows) == len(scenarios)
 
 
 def test_a_scenario_in_the_file_needs_what_its_family_scores(store: Store, tmp_path: Path) -> None:

@@ -188,9 +188,7 @@ def test_a_large_run_opens_before_its_answer_is_known(
     assert "to tell whether seeing every side changes success" in client.get(f"{run}/answer").text
     assert "to tell whether seeing every side changes success" in client.get(run).text, "it is kept"
     view_data._ANSWERS.clear()
-    assert "to tell whether seeing every side changes success" in client.get(f"{run}?answer=1").text, (
-        "without scripts"
-    )
+    assert "to tell whether seeing every side changes success" in client.get(f"{run}?answer=1").text, "without scripts"
 
 
 def test_what_was_not_searched_for_leaks_says_so(made: tuple[Store, str], client: TestClient) -> None:

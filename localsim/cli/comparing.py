@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +16,10 @@ from localsim.families import family_of, title_of
 from localsim.models.registry import constructed, labelled
 from localsim.store.conditions import Choice, choices
 from localsim.store.database import Store
+
+if TYPE_CHECKING:
+    from localsim import stats
+    from localsim.reports.comparison import Compared
 
 
 @click.command()
@@ -29,31 +33,42 @@ from localsim.store.database import Store
 @click.option(
     "--all", "everything", is_flag=True, help="Print every measure, and not only success, peeking, mentions and length."
 )
+@click.option(
+    "--secondary",
+    metavar="KEY[:CONTRAST],...",
+    default="",
+    help="Correct the p of these outcomes together, and call all others exploratory [those that the run declares].",
+)
 @db_option
 @answers
-def compare(conditions: tuple[str, ...], equivalent: float | None, everything: bool, db: str | None) -> Answer:
+def compare(
+    conditions: tuple[str, ...], equivalent: float | None, everything: bool, secondary: str, db: str | None
+) -> Answer:
     """Compare the modes of a run, two runs, or any conditions, pair by pair on the same scenarios and seeds.
 
     A condition is RUN:MODE, with +GRANTS where information was granted (@last:agents+goal), and RUN:MODE:MODEL if a
     run has several models. NAME=RUN:MODE gives it a name in the table. The primary outcome, which `localsim run
-    --primary` declares, comes first; all others are secondary, and their p are corrected together. --json has all rows.
+    --primary` declares, comes first; then the secondary ones, which --secondary declares, with p corrected together
+    (Holm). All others are exploratory, and their p are not corrected. --json has all rows.
 
     \b
     localsim compare @last
     localsim compare @last --all
+    localsim compare @last --secondary turns,success_rate:authorship
     localsim compare @last-1 @last --equivalent .1
     localsim compare @last-1:agents @last:agents
     localsim compare before=@last-1:agents taught=@last:agents script=@last-1:script
     """
     from localsim.reports import comparison
     from localsim.reports.evidence.playing import of_conditions
+    from localsim.runs.plan import secondary_in
 
     if equivalent == 0:
         raise click.BadParameter("a margin above 0", param_hint="--equivalent")
-    store = store_of(db)
+    named, store = secondary_in(secondary), store_of(db)
     with Reassurance("comparing pairs of episodes"):
         chosen = choices(store, conditions or ("@last",))
-        rows = comparison.compare_chosen(store, chosen, equivalent)
+        rows = comparison.compare_chosen(store, chosen, equivalent, secondary=named)
         told = of_conditions(store, [each for choice in chosen for each in choice.conditions])
 
     def text() -> Text:
@@ -62,23 +77,27 @@ def compare(conditions: tuple[str, ...], equivalent: float | None, everything: b
             yield from comparison.why_nothing(store, chosen)
             return
         shown = rows if everything else comparison.main_rows(rows)
-        primary = [row for row in shown if row["primary"]]
-        if primary:
-            yield Styled("Primary outcome, declared before the run", bold=True)
-            yield from _compared(primary, "p", equivalent)
-        for family in dict.fromkeys(row["family"] for row in shown if not row["primary"]):
-            yield Styled(f"{title_of(family_of(family))}, secondary outcomes", bold=True)
-            own = [row for row in shown if row["family"] == family and not row["primary"]]
-            yield from _compared(own, "p (Holm)", equivalent)
+        when = "named in this command" if named else "declared before the run"
+        for role, title in (
+            ("primary", "Primary outcome, declared before the run"),
+            ("secondary", f"Secondary outcomes, {when}, p corrected together"),
+        ):
+            if declared := [row for row in shown if row.role == role]:
+                yield Styled(title, bold=True)
+                yield from _compared(declared, role, equivalent)
+        for family in dict.fromkeys(row.family for row in shown if row.role == "exploratory"):
+            yield Styled(f"{title_of(family_of(family))}, exploratory: not declared, p not corrected", bold=True)
+            own = [row for row in shown if row.family == family and row.role == "exploratory"]
+            yield from _compared(own, "exploratory", equivalent)
         if len(shown) < len(rows):
-            hidden = len({row["heading"] for row in rows} - {row["heading"] for row in shown})
+            hidden = len({row.measure.heading for row in rows} - {row.measure.heading for row in shown})
             yield f"{hidden} more measures: {shlex.join(['localsim', 'compare', *conditions, '--all'])}"
         yield from comparison.remarks(shown)
         yield from _mixtures(store, chosen)
         models = dict.fromkeys(each.model for choice in chosen for each in choice.conditions)
         yield from (labelled(model) for model in models if constructed(model))
 
-    return Answer(rows, text())
+    return Answer([row.as_json() for row in rows], text())
 
 
 def _mixtures(store: Store, chosen: Sequence[Choice]) -> list[str]:
@@ -89,33 +108,26 @@ def _mixtures(store: Store, chosen: Sequence[Choice]) -> list[str]:
     return warnings(store, thresholds(store, first), first, others)
 
 
-def _compared(rows: list[dict[str, Any]], p: str, equivalent: float | None) -> Text:
-    """Yield a table of comparisons; `p` is the heading of the p that counts."""
-    from localsim.reports import comparison
-
-    own = ["family"] if p == "p" else []
+def _compared(rows: list[Compared], role: str, equivalent: float | None) -> Text:
+    """Yield a table of comparisons in one role; declared ones are of all families."""
+    own = ["family"] if role != "exploratory" else []
     heads = [*own, "measure", "second - first", "contrast", "difference", "95%", "ICC", "d", "pairs", "p"]
-    heads += [p] if p != "p" else []
+    heads += ["p (Holm)"] if role == "secondary" else []
     heads += ["90%", f"p (within {equivalent:g})"] if equivalent else []
     lines = []
     for row in rows:
-        line: list[Any] = [title_of(family_of(row[name])) for name in own]
-        line += [row["heading"], f"{row['second']} - {row['first']}", row["contrast"] or None, row["difference"]]
-        line += [
-            "all equal" if comparison.alike(row) else _ends(row),
-            row["icc"],
-            row["effect"],
-            f"{row['n']} on {row['scenarios']} scenarios",
-        ]
-        line.append("by construction" if row["by_construction"] else row["p"])
-        line += [row["p_holm"]] if p != "p" else []
+        test, equal = row.test, row.equivalence
+        line: list[Any] = [title_of(family_of(row.family))] if own else []
+        line += [row.measure.heading, f"{row.second} - {row.first}", row.contrast or None, test.difference]
+        line += ["all equal" if row.alike else _ends(test), test.icc, test.effect]
+        line += [f"{test.n} on {test.scenarios} scenarios", "by construction" if row.by_construction else test.p]
+        line += [row.p_holm] if role == "secondary" else []
         if equivalent:
-            alike = row["equivalence"]
-            line += [alike and _ends(alike), alike and alike["p"]]
+            line += [equal and _ends(equal), equal and equal.p]
         lines.append(line)
     yield Table(heads, lines)
     yield ""
 
 
-def _ends(row: dict[str, Any]) -> str | None:
-    return None if row["low"] is None else f"[{row['low']:.2f}, {row['high']:.2f}]"
+def _ends(of: stats.Paired | stats.Equivalence) -> str | None:
+    return None if of.low is None else f"[{of.low:.2f}, {of.high:.2f}]"

@@ -11,32 +11,31 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localsim.cli import completion
-from localsim.cli.answers import print_text
+from localsim.cli.answers import Answer, Styled, Table, Text, answers
 from localsim.cli.common import (
     Finite,
     Reassurance,
     Target,
-    clean,
     conditions_argument,
     db_option,
     json_option,
     output_option,
     print_json,
-    print_table,
     say,
     store_of,
     weights_from,
     weights_option,
 )
-from localsim.cli.running.playing import refuse, strict_option
+from localsim.cli.running.playing import refusal, strict_option
 from localsim.errors import InvalidInput, writing
 from localsim.families import family_of, title_of
-from localsim.runs.plan import CONTRASTS, primary_of
+from localsim.runs.plan import CONTRASTS
 from localsim.store.conditions import Condition, choices, without_episodes
 from localsim.store.database import Store
 
 if TYPE_CHECKING:
     from localsim.reports.document import Report, Section
+    from localsim.reports.validity.design import Design
 
 _people = click.option(
     "--people",
@@ -71,7 +70,7 @@ def _first_and_others(store: Store, references: Sequence[str]) -> tuple[str, lis
 @click.option("--all", "everything", is_flag=True, help="Print all tables, warnings and sentences.")
 @strict_option
 @db_option
-@json_option
+@answers
 def report(
     conditions: tuple[str, ...],
     output: str | None,
@@ -82,8 +81,7 @@ def report(
     sensitivity: float | None,
     strict: bool,
     db: str | None,
-    as_json: bool,
-) -> None:
+) -> Answer:
     """Compare the modes of a run: short tables and the conclusions, --all, --json, -o report.html or -o report.md.
 
     Conditions of other runs, such as @last:agents, stand beside the modes of the first run. The report names the
@@ -104,7 +102,7 @@ def report(
 
     demanded, as_page = weights_from(weights), bool(output) and is_page(str(output))
     store = store_of(db)
-    with Reassurance("reading the episodes", quiet=as_json):
+    with Reassurance("reading the episodes"):
         with store.held() as reader:
             empty = without_episodes(reader, conditions)
             run_id, others = (empty, []) if empty else _first_and_others(reader, conditions)
@@ -117,46 +115,40 @@ def report(
         say(f"wrote {file}")
     if tables:
         say(f"wrote {len(write_tables(data, tables))} files to {tables}")
-    if as_json:
-        print_json(data.as_json())
-    else:
-        _print(data, everything, " ".join(["localsim report", *(conditions or ("@last",))]))
-    refuse(data.playing.sentences(), strict=strict)
+    command = " ".join(["localsim report", *(conditions or ("@last",))])
+    error = refusal(data.playing.sentences(), strict=strict)
+    return Answer(data.as_json(), _told(data, everything, command), error)
 
 
-def _print(data: Report, everything: bool, command: str) -> None:
+def _told(data: Report, everything: bool, command: str) -> Text:
+    """Yield the report for a terminal: one screen, or `everything`."""
     from localsim.cli import screen
     from localsim.reports import sections
     from localsim.reports.validity import head
 
     run = data.run
-    click.secho(f"run {run['run_id']} ({run['status']}, seed {run['seed']}, {run['repro']})", bold=True)
-    first = head.answer(data) if everything else data.playing.sentences()
-    for line in (*first, *(f"! {text}" for text in head.notes(data).general)):
-        click.secho(clean(line), fg="yellow" if line.startswith("!") else None)
-    if not everything:
-        print_text(["", *screen.brief(data, command)])
-        return
-    for section in sections.for_terminal(data):
-        _print_section(section)
-    print_text(["", *screen.ending(data)])
+    yield Styled(f"run {run.run_id} ({run.status}, seed {run.seed}, {run.repro})", bold=True)
+    yield from head.answer(data) if everything else data.playing.sentences()
+    yield from (Styled(f"! {text}", "yellow") for text in head.notes(data).general)
+    if everything:
+        for section in sections.for_terminal(data):
+            yield from _section(section)
+    yield ""
+    yield from screen.ending(data) if everything else screen.brief(data, command)
 
 
-def _print_section(section: Section) -> None:
-    click.echo()
+def _section(section: Section) -> Text:
+    yield ""
     if section.title:
-        click.secho(clean(section.title), bold=True)
+        yield Styled(section.title, bold=True)
     for number, table in enumerate(section.tables):
-        click.echo(nl=number > 0)
-        print_table(list(map(str, table.heads)), [list(map(str, row)) for row in table.rows])
-        for line in table.notes:
-            click.echo(clean(line))
-    for line in section.lines:
-        click.echo(clean(line))
+        yield from [""] if number else []
+        yield Table(list(map(str, table.heads)), [list(map(str, row)) for row in table.rows])
+        yield from table.notes
+    yield from section.lines
     if section.paragraph:
-        click.echo(textwrap.fill(clean(section.paragraph), min(110, shutil.get_terminal_size().columns)))
-    for line in section.warnings:
-        click.secho(f"! {clean(line)}", fg="yellow")
+        yield textwrap.fill(section.paragraph, min(110, shutil.get_terminal_size().columns))
+    yield from (Styled(f"! {line}", "yellow") for line in section.warnings)
 
 
 @click.command()
@@ -253,8 +245,8 @@ def _seeds(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[in
     help="Plan for these numbers of episodes of each scenario and mode.",
 )
 @db_option
-@json_option
-def design(run: str, difference: float, db: str | None, as_json: bool, **options: Any) -> None:
+@answers
+def design(run: str, difference: float, db: str | None, **options: Any) -> Answer:
     """Plan a study from a pilot run: how many scenarios and seeds find a difference, with what power.
 
     Studies are simulated with the pilot's variance between and within scenarios, and tested as `compare` tests them.
@@ -264,45 +256,44 @@ def design(run: str, difference: float, db: str | None, as_json: bool, **options
     localsim design @last --difference 2 --measure turns --contrast both --seeds 1,3
     """
     from localsim.reports.validity.design import design as designed
-    from localsim.store.queries.runs import run_row
 
     if difference == 0:
         raise click.BadParameter("a difference that is not 0", param_hint="--difference")
     store = store_of(db)
     run_id = store.run_id(run)
-    key, contrast = primary_of(run_row(store, run_id)["plan_json"])
-    key, contrast = options["measure"] or key, options["contrast"] or contrast
-    with Reassurance("computing the power", quiet=as_json):
-        rows = designed(store, run_id, abs(difference), key, contrast, options["seeds"], options["power"])
-    if as_json:
-        print_json(rows)
-        return
-    for row in rows:
-        _print_design(row, options["seeds"])
+    about = options["measure"] or "", options["contrast"] or ""
+    with Reassurance("computing the power"):
+        found = designed(store, run_id, abs(difference), *about, options["seeds"], options["power"])
+    return Answer([each.as_json() for each in found], (line for each in found for line in _designed(each)))
 
 
-def _print_design(row: dict[str, Any], seeds: tuple[int, ...]) -> None:
-    """Print the plan for one family."""
-    click.secho(
-        f"{title_of(family_of(row['family']))}: {row['measure']}, {row['contrast']}, difference {row['difference']:g}",
-        bold=True,
-    )
-    if not row["table"]:
-        click.echo(f"no plan: {row['problem']}\n")
+_ROLES = {
+    "primary": "the primary outcome of the pilot",
+    "secondary": "a secondary outcome of the pilot: the correction of its p leaves less power than this",
+    "exploratory": "exploratory in the pilot: declare it before the next run, with --primary or --secondary",
+}
+
+
+def _designed(found: Design) -> Text:
+    """Yield the plan for one family."""
+    wanted, pilot = found.wanted, found.pilot
+    key, contrast = wanted.outcome
+    yield Styled(f"{title_of(family_of(found.family))}: {key}, {contrast}, difference {wanted.difference:g}", bold=True)
+    if not found.table or pilot is None:
+        yield f"no plan: {found.problem}\n"
         return
-    pilot = row["pilot"]
-    apart = "" if pilot["separated"] else ", not told apart because each scenario has one pair"
-    click.echo(
-        f"pilot of {pilot['scenarios']} scenarios: variance {pilot['between']:.3g} between scenarios and "
-        f"{pilot['within']:.3g} within{apart}"
+    yield _ROLES[found.role]
+    apart = "" if pilot.separated else ", not told apart because each scenario has one pair"
+    yield (
+        f"pilot of {pilot.scenarios} scenarios: variance {pilot.between:.3g} between scenarios and "
+        f"{pilot.within:.3g} within{apart}"
     )
-    heads = ["scenarios", *(f"power, {each} " + ("seed" if each == 1 else "seeds") for each in seeds)]
-    print_table(heads, [[line["scenarios"], *line["power"].values()] for line in row["table"]])
-    for each, least in row["smallest"].items():
-        many = "seed" if each == "1" else "seeds"
-        least = f"{least} scenarios" if least else "more than 500 scenarios"
-        click.echo(f"power {row['wanted']:g} with {each} {many}: {least}")
-    click.echo("The pilot's variances are estimates themselves: plan for more if it is small.\n")
+    seeds = [f"{each} seed" if each == 1 else f"{each} seeds" for each in wanted.seeds]
+    yield Table(["scenarios", *(f"power, {each}" for each in seeds)], [[n, *row] for n, row in found.table.items()])
+    for each, least in zip(seeds, found.smallest, strict=True):
+        many = f"{least} scenarios" if least else "more than 500 scenarios"
+        yield f"power {wanted.power:g} with {each}: {many}"
+    yield "The pilot's variances are estimates themselves: plan for more if it is small.\n"
 
 
 @click.command()
@@ -338,7 +329,7 @@ def _print_design(row: dict[str, Any], seeds: tuple[int, ...]) -> None:
 )
 @_people
 @db_option
-@json_option
+@answers
 def plot(
     conditions: tuple[str, ...],
     output: Path,
@@ -347,8 +338,7 @@ def plot(
     alone: bool,
     people: tuple[str, ...],
     db: str | None,
-    as_json: bool,
-) -> None:
+) -> Answer:
     """Write the figures of a run as SVG, PNG or PDF: those of the report, or of chosen measures.
 
     Conditions of other runs, such as @last:agents, are drawn beside the modes of the first run.
@@ -363,14 +353,11 @@ def plot(
     from localsim.reports.figures.plots import difference, figures
 
     store = store_of(db)
-    with writing(output), Reassurance("drawing the figures", quiet=as_json):
+    with writing(output), Reassurance("drawing the figures"):
         run_id, others = _first_and_others(store, conditions)
         chosen = [store.run_id(each) for each in people]
         if alone:
             files = difference(store, list(dict.fromkeys([run_id, *(each.run_id for each in others)])), output)
         else:
             files = figures(store, run_id, output, forms or ("svg", "png"), measures, chosen, others)
-    if as_json:
-        print_json([str(file) for file in files])
-    else:
-        click.echo("\n".join(map(str, files)))
+    return Answer(list(map(str, files)), map(str, files))

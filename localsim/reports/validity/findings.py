@@ -7,28 +7,57 @@ them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from localsim import stats
 from localsim.conversation.measures import Measure
 
-Row = dict[str, Any]
 LEVEL = 0.05
-Verdict = Literal["found", "not told", "withheld"]
+Verdict = Literal["found", "exploratory", "not told", "withheld"]
+Role = Literal["primary", "secondary", "exploratory"]
 _NIL = 1e-9
 """A difference below this is an error of rounding in the computer."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The difference of two conditions in one measure, second minus first, over pairs of the same scenario and seed."""
+
+    family: str
+    measure: Measure
+    test: stats.Paired
+    primary: bool
+    secondary: bool = field(default=False, kw_only=True)
+    """Declared before the run, as the primary ones; all others are exploratory."""
+    p_holm: float | None = field(default=None, kw_only=True)
+    """After correction."""
+    tests: int = field(default=0, kw_only=True)
+    """The number of tests over which p is corrected; 0 if it is not."""
+
+    @property
+    def role(self) -> Role:
+        """As what it was declared."""
+        return "primary" if self.primary else "secondary" if self.secondary else "exploratory"
+
+    @property
+    def p(self) -> float | None:
+        """The p that counts: after correction, if it is corrected."""
+        return self.test.p if self.p_holm is None else self.p_holm
+
+    def as_json(self) -> dict[str, Any]:
+        """Return a row of JSON."""
+        about = {"measure": self.measure.key, "heading": self.measure.heading, "kind": self.measure.kind}
+        row = asdict(self) | about | self.test._asdict()
+        del row["test"]
+        return row
 
 
 @dataclass(frozen=True)
 class Finding:
     """A difference, second condition minus first, with its 95% interval over scenarios."""
 
-    family: str
-    model: str
-    measure: str
     kind: str
-    contrast: str
-    """What tells the two conditions apart."""
     conditions: tuple[str, str]
     levels: Sequence[float]
     """The values of both conditions on their pairs; empty if the row has none."""
@@ -36,15 +65,20 @@ class Finding:
     interval: tuple[float, float] | None
     scenarios: int
     p: float | None
-    """That of the test that counts: corrected, unless the comparison is primary."""
+    """That of the test that counts: corrected, if it is corrected."""
     p_least: float
     """The least p that a test of so many scenarios can have."""
     verdict: Verdict
-    """`found` if the test finds the difference (p <= LEVEL) and the interval leaves out 0; `withheld` if its sign turns
-    in some variant of the prompts.
+    """`found` if the test finds the difference (p <= LEVEL) and the interval leaves out 0, or `exploratory` if this was
+    not declared before the run; `withheld` if its sign turns in some variant of the prompts.
     """
-    row: Row = field(default_factory=dict, compare=False, repr=False)
-    """The row that it was made from."""
+    role: Role = "primary"
+    p_alone: float | None = None
+    """Without correction."""
+    tests: int = 0
+    """The number of tests over which p is corrected; 0 if it is not."""
+    of: Difference | None = field(default=None, compare=False, repr=False)
+    """What it was made from."""
 
     @property
     def too_few(self) -> bool:
@@ -55,6 +89,23 @@ class Finding:
     def alike(self) -> bool:
         """True if every scenario differs by the same amount, which is not 0: an interval cannot be computed then."""
         return self.interval is None and abs(self.difference) > _NIL and not self.too_few
+
+    @property
+    def doubt(self) -> str:
+        """What is said of a difference whose interval leaves out 0 although it is not told; empty for all others."""
+        if self.verdict != "not told" or self.interval is None or self.interval[0] <= 0 <= self.interval[1]:
+            return ""
+        if self.p is None:
+            return "is not tested, because the measure can only be 0 in one of the modes"
+        if self.p_alone is not None and self.p_alone <= LEVEL:
+            over = f"the correction over {self.tests} {self.role} outcomes"
+            return f"does not survive {over}: p {p_text(self.p_alone)} becomes {p_text(self.p)}"
+        return f"is not found by the test over scenarios: p {p_text(self.p)}"
+
+
+def p_text(p: float | None) -> str:
+    """Return a p in the form of sentences, such as .032."""
+    return "unknown" if p is None else "< .001" if p < 0.001 else f"{p:.3f}".lstrip("0")
 
 
 class Bar(NamedTuple):
@@ -67,26 +118,36 @@ class Bar(NamedTuple):
     found: Finding
 
 
-def finding(row: Row, p: float | None, *, withheld: bool = False) -> Finding:
-    """Return the finding of a row of `comparison.compare` or of a study; `p` is that of the test that counts."""
-    interval = None if row["low"] is None else (row["low"], row["high"])
-    found = p is not None and p <= LEVEL and interval is not None and (interval[0] > 0 or interval[1] < 0)
+def finding(
+    found: Difference,
+    *,
+    withheld: bool = False,
+    conditions: tuple[str, str] = ("", ""),
+    levels: Sequence[float] = (),
+) -> Finding:
+    """Return the finding of a difference."""
+    test, p = found.test, found.p
+    interval = None if test.low is None or test.high is None else (test.low, test.high)
+    sure = p is not None and p <= LEVEL and interval is not None and (interval[0] > 0 or interval[1] < 0)
     return Finding(
-        family=row["family"],
-        model=row.get("model", ""),
-        measure=row["measure"],
-        kind=row["kind"],
-        contrast=row.get("contrast", ""),
-        conditions=(row.get("first", ""), row.get("second", "")),
-        levels=row.get("levels", ()),
-        difference=row["difference"],
+        kind=found.measure.kind,
+        conditions=conditions,
+        levels=levels,
+        difference=test.difference,
         interval=interval,
-        scenarios=row["scenarios"],
+        scenarios=test.scenarios,
         p=p,
-        p_least=row["p_least"],
-        verdict="withheld" if withheld else "found" if found else "not told",
-        row=row,
+        p_least=test.p_least,
+        verdict="withheld" if withheld else "not told" if not sure else _if_sure(found.role),
+        role=found.role,
+        p_alone=test.p,
+        tests=found.tests,
+        of=found,
     )
+
+
+def _if_sure(role: Role) -> Verdict:
+    return "exploratory" if role == "exploratory" else "found"
 
 
 @dataclass(frozen=True)
@@ -114,7 +175,7 @@ class Answer:
             return None
         return Bar(self.title, self.model, self.about.heading, known)
 
-    def as_json(self) -> Row:
+    def as_json(self) -> dict[str, Any]:
         """Return a row of `headline` in `report --json`."""
         return {
             "family": self.family,
@@ -122,13 +183,17 @@ class Answer:
             "title": self.title,
             "measure": self.about.key,
             "peeking": self.peeking,
-            "success": self.success and self.success.row,
+            "success": _as_json(self.success),
             "success_verdict": self.success.verdict if self.success else "absent",
             "ranking": self.ranking,
-            "contrasts": {name: each and each.row for name, each in self.findings.items()},
+            "contrasts": {name: _as_json(each) for name, each in self.findings.items()},
             "verdicts": {name: each.verdict if each else "absent" for name, each in self.findings.items()},
             "sentences": self.sentences,
         }
+
+
+def _as_json(found: Finding | None) -> dict[str, Any] | None:
+    return found.of.as_json() if found and found.of else None
 
 
 @dataclass(frozen=True)
@@ -138,7 +203,7 @@ class Headline:
     sentences: Sequence[str] = ()
     families: Sequence[Answer] = ()
 
-    def as_json(self) -> Row:
+    def as_json(self) -> dict[str, Any]:
         """Return the object `headline` of `report --json`."""
         return {"sentences": self.sentences, "families": [each.as_json() for each in self.families]}
 

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from typing import Any
 
 from localsim.families import family_of, in_order, title_of
+from localsim.reports.comparison import Compared
 from localsim.reports.document import Report
 from localsim.reports.evidence.interviews import answered
 from localsim.reports.results import Number, Result
-from localsim.reports.validity.effects import CAUSES, effect, known_of
+from localsim.reports.validity.effects import CAUSES, EXPLORATORY, effect, known_of
 from localsim.reports.validity.findings import Answer, Finding, Headline, finding
 
-Row = dict[str, Any]
 SUCCESS = "success_rate"
 PEEKING = "peeking"
 """Key of the measure that estimates how often a first choice used the other side; families define it."""
@@ -27,14 +26,14 @@ Turns = Callable[[str, str, str], bool]
 """True if the sign of (family, measure, contrast) turns in some variant of the prompts."""
 
 
-def headline(data: Report, compared: Sequence[Row], turns: Turns = lambda *_: False) -> Headline:
+def headline(data: Report, compared: Sequence[Compared], turns: Turns = lambda *_: False) -> Headline:
     """Return the answer of a report: its primary findings, the others, and the modes of each family by success.
 
     `compared` are the rows of `comparison.compare`; `turns` tells the signs that variants turn.
     """
-    models = dict.fromkeys(row["model"] for row in compared if row["model"])
+    models = dict.fromkeys(row.model for row in compared if row.model)
     withheld = data.playing.withheld
-    cells = [(family, model) for family in in_order(row["family"] for row in compared) for model in models]
+    cells = [(family, model) for family in in_order(row.family for row in compared) for model in models]
     cells = [cell for cell in cells if cell not in withheld]
     found = [each for cell in cells if (each := _answer(*cell, data, compared, turns)) is not None]
     sentences = [each.sentences[0] for each in found]
@@ -49,18 +48,19 @@ def headline(data: Report, compared: Sequence[Row], turns: Turns = lambda *_: Fa
     return Headline(sentences, found)
 
 
-def _planning(data: Report, compared: Sequence[Row]) -> str:
+def _planning(data: Report, compared: Sequence[Compared]) -> str:
     """Return the command that plans a larger run, or what a pilot needs if `localsim design` cannot use this run.
 
     It plans with the primary outcome, or with success if that is no share, from at least two scenarios whose
     differences vary.
     """
-    run_id = data.run["run_id"]
-    shares = [row for row in compared if row["kind"] == "share" and row["model"]]
-    primary = [row for row in shares if row["primary"]]
-    success = [row for row in shares if (row["measure"], row["contrast"]) == (SUCCESS, INFORMATION)]
+    run_id = data.run.run_id
+    shares = [row for row in compared if row.measure.kind == "share" and row.model]
+    primary = [row for row in shares if row.primary]
+    success = [row for row in shares if (row.measure.key, row.contrast) == (SUCCESS, INFORMATION)]
     for pilots, options in ((primary, ""), (success, f" --measure {SUCCESS} --contrast {INFORMATION}")):
-        if any(row["scenarios"] > 1 and (row["effect"] is not None or row["icc"] is not None) for row in pilots):
+        tests = [row.test for row in pilots if row.test.scenarios > 1]
+        if any(test.effect is not None or test.icc is not None for test in tests):
             command = f"localsim design {run_id}{options} --difference .2"
             return f"How many scenarios are needed to find a difference of 20 points: {command}"
     return (
@@ -69,36 +69,36 @@ def _planning(data: Report, compared: Sequence[Row]) -> str:
     )
 
 
-def _untold(data: Report, compared: Sequence[Row]) -> str:
+def _untold(data: Report, compared: Sequence[Compared]) -> str:
     """Return what a run without a primary comparison needs: the modes, or another measure than success."""
-    if not any(row["contrast"] == INFORMATION for row in compared):
+    if not any(row.contrast == INFORMATION for row in compared):
         return (
             "This run cannot tell how much seeing every side changes: this needs agents and mindreaders on the same "
             "scenarios (localsim run --mode all)."
         )
-    command = f"localsim compare {data.run['run_id']}"
+    command = f"localsim compare {data.run.run_id}"
     return f"The tasks of this run have no success to compare; see what else seeing every side changed: {command}"
 
 
-def _answer(family: str, model: str, data: Report, compared: Sequence[Row], turns: Turns) -> Answer | None:
+def _answer(family: str, model: str, data: Report, compared: Sequence[Compared], turns: Turns) -> Answer | None:
     """Return what is found about one family and model; differences between models tell nothing here."""
-    own = [row for row in compared if (row["family"], row["model"]) == (family, model)]
-    primary = next((row for row in own if row["primary"]), None)
-    measure = primary["measure"] if primary else SUCCESS
-    names = dict.fromkeys([*([primary["contrast"]] if primary else []), INFORMATION, AUTHORSHIP])
-    of_measure = {row["contrast"]: row for row in own if row["measure"] == measure}
+    own = [row for row in compared if (row.family, row.model) == (family, model)]
+    primary = next((row for row in own if row.primary), None)
+    measure = primary.measure.key if primary else SUCCESS
+    names = dict.fromkeys([*([primary.contrast] if primary else []), INFORMATION, AUTHORSHIP])
+    of_measure = {row.contrast: row for row in own if row.measure.key == measure}
     findings = {name: found_in(of_measure[name], turns) if name in of_measure else None for name in names}
     if not any(findings.values()):
         return None
     about = next(each for each in data.measures if each.key == measure)
-    several = len({row["model"] for row in compared if row["family"] == family and row["model"]}) > 1
+    several = len({row.model for row in compared if row.family == family and row.model}) > 1
     title = title_of(family_of(family)) + (f" ({model})" if several else "")
     sentences = [f"{title}: {effect(CAUSES[name], each, about.heading)}." for name, each in findings.items() if each]
     peeking = _peeking(family, model, title, data)
     sentences += [peeking] if peeking not in ("", "unknown") else []
     if absent := [CAUSES[name] for name, each in findings.items() if each is None]:
         sentences.append(f"{title}: this run lacks a mode to tell what {' and '.join(absent)} changes.")
-    success = next((row for row in own if (row["measure"], row["contrast"]) == (SUCCESS, INFORMATION)), None)
+    success = next((row for row in own if (row.measure.key, row.contrast) == (SUCCESS, INFORMATION)), None)
     return Answer(
         family=family,
         model=model,
@@ -112,19 +112,19 @@ def _answer(family: str, model: str, data: Report, compared: Sequence[Row], turn
     )
 
 
-def found_in(row: Row, turns: Turns = lambda *_: False) -> Finding:
-    """Return the finding of a row of `comparison.compare`; the p of a primary comparison needs no correction."""
-    withheld = turns(row["family"], row["measure"], row["contrast"])
-    return finding(row, row["p"] if row["primary"] else row["p_holm"], withheld=withheld)
+def found_in(row: Compared, turns: Turns = lambda *_: False) -> Finding:
+    """Return the finding of a comparison; the p of a primary one needs no correction."""
+    withheld = turns(row.family, row.measure.key, row.contrast)
+    return finding(row, withheld=withheld, conditions=(row.first, row.second), levels=row.levels)
 
 
-def _ranking(title: str, data: Report, own: Sequence[Row], told: Collection[str], turns: Turns) -> list[str]:
+def _ranking(title: str, data: Report, own: Sequence[Compared], told: Collection[str], turns: Turns) -> list[str]:
     """Return a sentence on the modes in the order of their success, and on how sure their differences are.
 
     `own` are the rows of `compare` on one family and model, `told` the contrasts whose tests another sentence tells.
     It is empty if fewer than two modes have a success.
     """
-    family, model = own[0]["family"], own[0]["model"]
+    family, model = own[0].family, own[0].model
     cells = [
         row
         for row in data.comparison
@@ -139,7 +139,7 @@ def _ranking(title: str, data: Report, own: Sequence[Row], told: Collection[str]
     if not others:
         return [f"{title}: every mode reached the goal in {best:.0%} of its conversations."]
     less = ", ".join(f"{' and '.join(names)} in {share:.0%}" for share, names in others)
-    tests = [row for row in own if row["measure"] == SUCCESS and row["first"] and row["contrast"] not in told]
+    tests = [row for row in own if row.measure.key == SUCCESS and row.first and row.contrast not in told]
     sure = f"; {_sure([found_in(row, turns) for row in tests])}" if tests else ""
     said = f"{' and '.join(leaders)} reached the goal most often, in {best:.0%} of conversations, {less}"
     return [f"{title}: {said}{sure}."]
@@ -148,18 +148,26 @@ def _ranking(title: str, data: Report, own: Sequence[Row], told: Collection[str]
 def _sure(tests: Sequence[Finding]) -> str:
     """Return which of the differences in success are found, each with its size and interval."""
     found = [each for each in tests if each.verdict == "found"]
+    hints = [each for each in tests if each.verdict == "exploratory"]
+    doubtful = [each for each in tests if each.doubt]
     if any(each.verdict == "withheld" for each in tests):
         return "this order depends on the wording of the prompts"
-    if not found:
+    if not (found or hints or doubtful):
         if len(tests) == 1:
             return "chance can explain the difference between {} and {}".format(*tests[0].conditions)
         return "chance can explain these differences"
-    parts = []
-    for each in found:
-        size, *between = (text.replace("+", "") for text in known_of(_upwards(each)))
-        parts.append(f"{each.conditions[0]} and {each.conditions[1]} differ by {size} ({', '.join(between)})")
-    rest = ", and can tell no other two modes apart" if len(found) < len(tests) else ""
-    return f"this run finds that {', '.join(parts)}{rest}"
+    parts = [f"this run finds that {', '.join(map(_apart, found))}"] if found else []
+    parts += [f"{', '.join(map(_apart, hints))}, which is {EXPLORATORY}"] if hints else []
+    parts += [f"{_apart(each)}, which {each.doubt}" for each in doubtful]
+    if len(found) + len(hints) + len(doubtful) == len(tests):
+        return "; ".join(parts)
+    return "; ".join(parts) + ("; this run" if hints or doubtful else ", and") + " can tell no other two modes apart"
+
+
+def _apart(found: Finding) -> str:
+    """Return by how much two modes differ."""
+    size, *between = (text.replace("+", "") for text in known_of(_upwards(found)))
+    return f"{found.conditions[0]} and {found.conditions[1]} differ by {size} ({', '.join(between)})"
 
 
 def _upwards(found: Finding) -> Finding:
