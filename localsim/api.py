@@ -102,7 +102,8 @@ class Run:
         from localsim.reports.comparison import compare
 
         store = self.archive.store
-        return compare(store, self.run_id, None if other is None else store.run_id(other))
+        rows = compare(store, self.run_id, None if other is None else store.run_id(other))
+        return [row.as_json() for row in rows]
 
     def report(self, file: str | Path | None = None) -> Row:
         """Return the report as `localsim report --json` prints it; also written to a file that ends in .html or .md."""

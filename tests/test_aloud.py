@@ -184,7 +184,7 @@ def one_model(
 def finding_of(measure: Measure, levels: Sequence[float], verdict: Any, **changes: Any) -> Finding:
     """What information changed in a measure."""
     known = {"interval": None, "scenarios": 20, "p": 0.01, **changes}
-    named = ("craigslist", "m", measure.key, measure.kind, "information", ("agents", "mindreaders"))
+    named = (measure.kind, ("agents", "mindreaders"))
     least = 2.0 ** (1 - known["scenarios"])
     known["difference"] = changes.get("difference", levels[1] - levels[0])
     return Finding(*named, levels, p_least=least, verdict=verdict, **known)
@@ -315,7 +315,7 @@ def test_a_change_without_direction_and_more_success_are_a_gain() -> None:
 
 
 def test_a_success_that_a_variant_turns_is_not_found() -> None:
-    rows = [compared("information", -3.0, 0.01, measure="turns"), compared("information", 0.3, 0.01, primary=False)]
+    rows = [compared("information", -3.0, 0.01, TURNS), compared("information", 0.3, 0.01, primary=False)]
     data = replace(DATA, measures=[*DATA.measures, TURNS])
     for turned in (True, False):
         (cell,) = headline(data, rows, lambda _, key, __, on=turned: on and key == "success_rate").families

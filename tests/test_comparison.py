@@ -31,6 +31,7 @@ from localsim.store.conditions import Condition, in_order
 from localsim.store.database import Store
 from localsim.store.queries.runs import run_row
 from tests.conftest import Quiet, generated
+from tests.test_headline import compared
 
 
 @pytest.fixture(scope="module")
@@ -46,14 +47,14 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, str]:
 
 def test_modes_are_paired_by_scenario_and_seed(played: tuple[Store, str]) -> None:
     rows = compare(*played)
-    turns = next(row for row in rows if row["measure"] == "turns")
-    assert (turns["first"], turns["second"], turns["n"], turns["scenarios"]) == ("agents", "script", 12, 4)
+    turns = next(row for row in rows if row.measure.key == "turns")
+    assert (turns.first, turns.second, turns.test.n, turns.test.scenarios) == ("agents", "script", 12, 4)
     store, run_id = played
     means = store.rows(
         "SELECT mode, avg(value) AS m FROM v_scores WHERE name = 'turns' AND run_id = ? GROUP BY 1 ORDER BY 1", [run_id]
     )
-    assert turns["difference"] == pytest.approx(means[1]["m"] - means[0]["m"])
-    assert all(row["p_holm"] is None or row["p_holm"] >= row["p"] for row in rows)
+    assert turns.test.difference == pytest.approx(means[1]["m"] - means[0]["m"])
+    assert all(row.p_holm is None or row.p_holm >= row.test.p for row in rows)
 
 
 def test_two_runs_are_compared_mode_by_mode(played: tuple[Store, str]) -> None:
@@ -63,9 +64,9 @@ def test_two_runs_are_compared_mode_by_mode(played: tuple[Store, str]) -> None:
         Plan(scenarios, ("script", "agents"), "scripted:friends", episodes=3), store, Quiet(), print
     ).run_id
     rows = compare(store, first, second)
-    assert {row["first"].split(":")[1] for row in rows} == {"script", "agents"}
-    assert all(row["first"].split(":")[1] == row["second"].split(":")[1] for row in rows)
-    assert not any(row["primary"] or row["contrast"] for row in rows), "two runs declare no outcome together"
+    assert {row.first.split(":")[1] for row in rows} == {"script", "agents"}
+    assert all(row.first.split(":")[1] == row.second.split(":")[1] for row in rows)
+    assert not any(row.primary or row.contrast for row in rows), "two runs declare no outcome together"
 
 
 @pytest.fixture(scope="module")
@@ -78,8 +79,8 @@ def three_modes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, str]:
 
 
 def test_differences_are_named_by_what_differs(three_modes: tuple[Store, str]) -> None:
-    turns = {row["contrast"]: row for row in compare(*three_modes) if row["measure"] == "turns"}
-    named = {name: f"{row['second']} - {row['first']}" for name, row in turns.items()}
+    turns = {row.contrast: row for row in compare(*three_modes) if row.measure.key == "turns"}
+    named = {name: f"{row.second} - {row.first}" for name, row in turns.items()}
     assert named == {
         "information": "mindreaders - agents",
         "authorship": "script - mindreaders",
@@ -91,10 +92,10 @@ def test_differences_are_named_by_what_differs(three_modes: tuple[Store, str]) -
 
 def test_the_primary_outcome_is_apart(three_modes: tuple[Store, str]) -> None:
     rows = compare(*three_modes)
-    assert [(row["measure"], row["contrast"]) for row in rows if row["primary"]] == [("turns", "both")]
-    assert rows[0]["primary"] and rows[0]["p_holm"] is None, "first, and not corrected"
-    secondary = [row for row in rows if not row["primary"]]
-    assert [row["p_holm"] for row in secondary] == stats.holm([row["p"] for row in secondary])
+    assert [(row.measure.key, row.contrast) for row in rows if row.primary] == [("turns", "both")]
+    assert rows[0].primary and rows[0].p_holm is None, "first, and not corrected"
+    secondary = [row for row in rows if not row.primary]
+    assert [row.p_holm for row in secondary] == stats.holm([row.test.p for row in secondary])
 
 
 def test_the_short_comparison_shows_the_main_measures_and_says_what_is_left(
@@ -104,7 +105,7 @@ def test_the_short_comparison_shows_the_main_measures_and_says_what_is_left(
     place = ["--db", str(store.path)]
     assert run(["compare", run_id, "--json", *place]) == 0
     rows = json.loads(capsys.readouterr().out)
-    main = {row["heading"] for row in comparison.main_rows(rows)}
+    main = {row.measure.heading for row in comparison.main_rows(compare(store, run_id))}
     others = {row["heading"] for row in rows} - main
     assert {row["measure"] for row in rows if row["heading"] in main} >= {"success_rate", "peeking", "turns"}
     assert len(others) > len(main), "most measures are not the main ones"
@@ -121,16 +122,18 @@ def test_the_short_comparison_shows_the_main_measures_and_says_what_is_left(
 
 
 def test_a_family_without_a_main_measure_is_compared_whole() -> None:
+    row = compared("information", 0.1, 0.5, primary=False)
     rows = [
-        {"family": family, "measure": key, "primary": False} for family, key in (("a", "turns"), ("a", "x"), ("b", "x"))
+        replace(row, family=family, measure=replace(row.measure, key=key))
+        for family, key in (("a", "turns"), ("a", "x"), ("b", "x"))
     ]
-    assert [(row["family"], row["measure"]) for row in comparison.main_rows(rows)] == [("a", "turns"), ("b", "x")]
+    assert [(row.family, row.measure.key) for row in comparison.main_rows(rows)] == [("a", "turns"), ("b", "x")]
 
 
 def test_a_plan_without_a_primary_outcome_is_of_success(played: tuple[Store, str]) -> None:
     store, run_id = played
     assert json.loads(run_row(store, run_id)["plan_json"])["primary"] == "success_rate:information"
-    assert not any(row["primary"] for row in compare(store, run_id)), "the run has no mindreaders"
+    assert not any(row.primary for row in compare(store, run_id)), "the run has no mindreaders"
 
 
 def test_zeros_by_construction_are_not_tested(three_modes: tuple[Store, str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,26 +144,26 @@ def test_zeros_by_construction_are_not_tested(three_modes: tuple[Store, str], mo
         return replace(known(measure, family), structural_zero=zero)
 
     monkeypatch.setattr(comparison, "of_family", lambda *given: replace(known(*given), structural_zero=()))
-    before = {(row["measure"], row["contrast"]): row for row in compare(*three_modes)}
+    before = {(row.measure.key, row.contrast): row for row in compare(*three_modes)}
     monkeypatch.setattr(comparison, "of_family", with_zeros)
-    after = {(row["measure"], row["contrast"]): row for row in compare(*three_modes)}
+    after = {(row.measure.key, row.contrast): row for row in compare(*three_modes)}
     for key in ("turns", "wrong_guesses"):
         for contrast in ("information", "both"):
             row = after[key, contrast]
-            assert row["by_construction"] and row["p"] is row["p_holm"] is None
-            assert row["difference"] == before[key, contrast]["difference"], "shown, not tested"
-        assert not after[key, "authorship"]["by_construction"] and after[key, "authorship"]["p"] is not None
-    tested = [key for key, row in after.items() if row["p_holm"] is not None and before[key]["p"] > 0.01]
-    assert all(after[key]["p_holm"] <= before[key]["p_holm"] for key in tested if before[key]["p_holm"])
+            assert row.by_construction and row.test.p is row.p_holm is None
+            assert row.test.difference == before[key, contrast].test.difference, "shown, not tested"
+        assert not after[key, "authorship"].by_construction and after[key, "authorship"].test.p is not None
+    tested = [key for key, row in after.items() if row.p_holm is not None and before[key].test.p > 0.01]
+    assert all(after[key].p_holm <= before[key].p_holm for key in tested if before[key].p_holm)
 
 
 def test_shares_are_tested_for_equivalence(three_modes: tuple[Store, str]) -> None:
-    rows = {(row["measure"], row["contrast"]): row for row in compare(*three_modes)}
-    ends = rows["explicit_end_rate", "information"]["equivalence"]
-    assert ends["margin"] == 0.1 and 0 < ends["p"] < 1 and ends["low"] < 0 < ends["high"]
-    assert rows["turns", "both"]["equivalence"] is None, "a number has no margin of its own"
-    wide = {(row["measure"], row["contrast"]): row for row in compare(*three_modes, margin=0.5)}
-    assert wide["explicit_end_rate", "information"]["equivalence"]["p"] < ends["p"]
+    rows = {(row.measure.key, row.contrast): row for row in compare(*three_modes)}
+    ends = rows["explicit_end_rate", "information"].equivalence
+    assert ends.margin == 0.1 and 0 < ends.p < 1 and ends.low < 0 < ends.high
+    assert rows["turns", "both"].equivalence is None, "a number has no margin of its own"
+    wide = {(row.measure.key, row.contrast): row for row in compare(*three_modes, margin=0.5)}
+    assert wide["explicit_end_rate", "information"].equivalence.p < ends.p
 
 
 def test_compare_prints_two_tables(three_modes: tuple[Store, str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -186,16 +189,16 @@ def test_pairs_with_an_iterative_script_are_named(tmp_path: Path) -> None:
     scenarios = (generated("craigslist", 1), generated("mutual_friends", 1), generated("mutual_friends", 2))
     plan = Plan(scenarios, (*MODES, "iterative"), "scripted:guesser")
     run_id = runner.start(plan, store, Quiet(), print).run_id
-    rows = [row for row in compare(store, run_id) if row["measure"] == "turns" and row["family"] == "mutual_friends"]
-    found = {row["contrast"]: (row["first"], row["second"], row["difference"]) for row in rows}
+    rows = [row for row in compare(store, run_id) if row.measure.key == "turns" and row.family == "mutual_friends"]
+    found = {row.contrast: (row.first, row.second, row.test.difference) for row in rows}
     assert {name: pair[:2] for name, pair in found.items()} == CONTRASTS
     assert found["author"][2] + found["text"][2] == pytest.approx(found["authorship"][2])
     assert found["information"][2] + found["author"][2] == pytest.approx(found["information+author"][2])
     for row in compare(store, run_id):
-        assert row["levels"][1] - row["levels"][0] == pytest.approx(row["difference"])
+        assert row.levels[1] - row.levels[0] == pytest.approx(row.test.difference)
     one_order = ["mutual_friends", "craigslist"]
     assert list(dict.fromkeys(row["family"] for row in report(store, run_id).as_json()["comparison"])) == one_order
-    assert list(dict.fromkeys(row["family"] for row in compare(store, run_id) if not row["primary"])) == one_order
+    assert list(dict.fromkeys(row.family for row in compare(store, run_id) if not row.primary)) == one_order
 
 
 # ---- design --------------------------------------------------------------------------------------------------------

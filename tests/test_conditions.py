@@ -137,7 +137,7 @@ def test_a_difference_between_runs_has_no_contrast(two_runs: tuple[Store, str, s
     store, first, second = two_runs
     within = compare_chosen(store, choices(store, [f"{first}:agents", f"{first}:mindreaders"]))
     across = compare_chosen(store, choices(store, [f"{second}:agents", f"{first}:mindreaders"]))
-    assert {row["contrast"] for row in within} == {"information"} and {row["contrast"] for row in across} == {""}
+    assert {row.contrast for row in within} == {"information"} and {row.contrast for row in across} == {""}
 
 
 def test_a_condition_with_grants_is_one_of_its_own(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
@@ -183,12 +183,12 @@ def test_models_of_one_run_are_conditions(store: Store) -> None:
 def test_any_two_conditions_are_paired(two_runs: tuple[Store, str, str]) -> None:
     store, first, second = two_runs
     found = compare_chosen(store, choices(store, [f"{first}:mindreaders", f"{second}:agents"]))
-    turns = next(row for row in found if row["measure"] == "turns")
-    assert (turns["first"], turns["second"]) == (f"{first}:mindreaders", f"{second}:agents")
-    assert (turns["scenarios"], turns["n"], turns["unpaired"]) == (3, 6, [1, 1])
+    turns = next(row for row in found if row.measure.key == "turns")
+    assert (turns.first, turns.second) == (f"{first}:mindreaders", f"{second}:agents")
+    assert (turns.test.scenarios, turns.test.n, turns.unpaired) == (3, 6, [1, 1])
     backwards = compare_chosen(store, choices(store, [f"{second}:agents", f"{first}:mindreaders"]))
-    mirror = next(row for row in backwards if row["measure"] == "turns")
-    assert mirror["difference"] == pytest.approx(-turns["difference"]) and mirror["p"] == turns["p"]
+    mirror = next(row for row in backwards if row.measure.key == "turns")
+    assert mirror.test.difference == pytest.approx(-turns.test.difference) and mirror.test.p == turns.test.p
 
 
 def test_which_pairs_references_make(two_runs: tuple[Store, str, str]) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from localsim.conversation.measures import Measure
 from localsim.families import family_of
 from localsim.families.base import SUCCESS
+from localsim.reports.comparison import Compared
 from localsim.reports.compose.alone import report
 from localsim.reports.document import Report
 from localsim.reports.results import Number, Result
@@ -19,33 +20,22 @@ from localsim.reports.validity.effects import effects
 from localsim.reports.validity.headline import PEEKING, found_in, headline
 from localsim.runs.plan import CONTRASTS, Plan
 from localsim.runs.runner import start
+from localsim.stats import Paired
 from localsim.store.database import Store
 from tests.conftest import Quiet, generated
 
-Row = dict[str, Any]
 DATA = Report({"run_id": "@last"}, measures=[SUCCESS])
 
 
-def compared(contrast: str, difference: float, p: float | None, **changes: Any) -> Row:
-    """A row of `compare` about success in the search for a friend."""
-    row = {
-        "family": "mutual_friends",
-        "measure": "success_rate",
-        "contrast": contrast,
-        "primary": contrast == "information",
-        "model": "starter",
-        "difference": difference,
-        "low": difference - 0.1,
-        "high": difference + 0.1,
-        "p": p,
-        "p_holm": p,
-        "p_least": 0.001,
-        "scenarios": 12,
-        "kind": "share",
-        "effect": 0.5,
-        "icc": None,
-    }
-    return row | changes
+def compared(contrast: str, difference: float, p: float | None, measure: Measure = SUCCESS, **changes: Any) -> Compared:
+    """A comparison of success in the search for a friend over twelve scenarios; p is corrected unless it is primary."""
+    ends = {"low": difference - 0.1, "high": difference + 0.1}
+    known = {"n": 12, "scenarios": 12, "difference": difference, **ends, "p": p, "p_least": 0.001, "icc": None}
+    test = {**known, "effect": 0.5, **{name: changes.pop(name) for name in Paired._fields if name in changes}}
+    given = {"primary": contrast == "information", "model": "starter", "first": "", "second": "", "p_holm": p}
+    rest = {"levels": (0.5, 0.5 + difference), "by_construction": False, "equivalence": None, "plays": True}
+    row = {"family": "mutual_friends", "contrast": contrast, **given, **rest, "unpaired": (0, 0), **changes}
+    return Compared(measure=measure, test=Paired(**test), **row)
 
 
 def test_a_difference_is_found_only_by_its_test() -> None:
@@ -92,9 +82,9 @@ PAIRS = {
 }
 
 
-def by_turns(found: str = "", difference: float = -0.25) -> list[Row]:
+def by_turns(found: str = "", difference: float = -0.25) -> list[Compared]:
     """The rows of a run whose primary outcome is the number of turns; success differs in the contrast `found` only."""
-    primary = compared("information", -0.4, 0.9, measure="turns", kind="number", first="agents", second="mindreaders")
+    primary = compared("information", -0.4, 0.9, TURNS, first="agents", second="mindreaders")
     tests = [
         compared(each, difference, 0.01 if each == found else 0.5, primary=False, first=first, second=second)
         for each, (first, second) in PAIRS.items()
@@ -141,7 +131,7 @@ def test_a_run_without_the_modes_says_what_is_needed() -> None:
 
 
 def test_tasks_without_success_are_not_said_to_lack_modes() -> None:
-    row = compared("information", 0.3, 0.01, measure="payoff", primary=False)
+    row = compared("information", 0.3, 0.01, replace(SUCCESS, key="payoff"), primary=False)
     (sentence,) = headline(DATA, [row]).sentences
     assert "no success" in sentence and "localsim compare" in sentence and "--mode all" not in sentence
 
@@ -269,10 +259,10 @@ def test_the_command_of_a_design_names_the_run() -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"scenarios": 1, "effect": None}, {"effect": None}, {"kind": "number"}],
+    [{"scenarios": 1, "effect": None}, {"effect": None}, {"measure": replace(SUCCESS, kind="number")}],
     ids=["one scenario", "all equal", "no share"],
 )
-def test_no_design_is_proposed_where_it_would_fail(changes: Row) -> None:
+def test_no_design_is_proposed_where_it_would_fail(changes: dict[str, Any]) -> None:
     last = headline(DATA, [compared("information", 0.3, 0.2, **changes)]).sentences[-1]
     assert "localsim design" not in last and "a pilot of several scenarios" in last
     by_seeds = compared("information", 0.3, 0.2, effect=None, icc=-0.2)

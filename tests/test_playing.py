@@ -179,7 +179,7 @@ def test_scores_decide_and_nothing_else(run: str, store: Store) -> None:
     data = report(store, run)
     assert "Bargaining in script: 2 of 2 talks do not play (never ends: 2)" in data.playing.sentences()[0]
     assert [each.family for each in data.headline.families] == [], "everyday talks have no success"
-    rows = {(row["first"], row["second"]): row["plays"] for row in compare(store, run) if row["family"] == "craigslist"}
+    rows = {(row.first, row.second): row.plays for row in compare(store, run) if row.family == "craigslist"}
     assert rows == {("agents", "mindreaders"): True, ("mindreaders", "script"): False, ("agents", "script"): False}
 
 

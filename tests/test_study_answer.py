@@ -14,11 +14,11 @@ from localsim.families.base import SUCCESS
 from localsim.reports.document import Section
 from localsim.reports.evidence.playing import SILENT
 from localsim.reports.validity.effects import effects
-from localsim.reports.validity.findings import Headline
+from localsim.reports.validity.findings import Difference, Headline, finding
 from localsim.reports.validity.judges import Rate
 from localsim.stats import Paired
 from localsim.study.answer import answer
-from localsim.study.differences import BOTH, CAUSES, EVERY, Contrast, Difference, Equivalence, Premium
+from localsim.study.differences import BOTH, CAUSES, EVERY, Contrast, Equivalence, Premium
 from localsim.study.lessons import Lesson
 from localsim.study.results import Results, Twin
 
@@ -48,7 +48,7 @@ def premium(who: str, difference: float, p: float, verdict: str, *, primary: boo
 
 def sentence(rows: Mapping[str, Difference]) -> str:
     """The sentence about rows of a study."""
-    return effects({cause: each.finding for cause, each in rows.items()}, "success")
+    return effects({cause: finding(each) for cause, each in rows.items()}, "success")
 
 
 @given(st.lists(st.tuples(st.floats(-1, 1), st.none() | st.floats(0, 1)), min_size=1, max_size=4))

@@ -78,7 +78,7 @@ def test_a_declared_outcome_is_found_here_as_in_the_report_of_its_run() -> None:
     rows = found({"run": [1.0] * 6, "twin": [1.0, -1.0, 0.0, 0.0, 0.0, 0.0]})
     assert rows["m"].test.p == rows["m"].p_holm == 1 / 32
     assert rows["m"].verdict == "change" and rows["t (constructed)"].verdict != "change"
-    by_report = {name: finding(rows[name].as_json(), rows[name].test.p) for name in RUNS}
+    by_report = {name: finding(rows[name]) for name in RUNS}
     for name, each in by_report.items():
         assert (rows[name].verdict == "change") == (each.verdict == "found"), "the rule of the report"
     told = contrasts_sentence(by_report, "success")

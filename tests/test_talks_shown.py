@@ -188,11 +188,11 @@ def test_people_on_the_same_scenario_are_paired(
     found = imported(store, file, label="class")
     hashes = store.rows("SELECT DISTINCT scenario_hash FROM episodes WHERE run_id = ?", [found.run_id])
     assert [row["scenario_hash"] for row in hashes] == [loaded.hash]
-    rows = [row for row in compare(store, database[1], found.run_id) if row["measure"] == "success_rate"]
-    assert {(row["first"].split(":")[-1], row["second"].split(":")[-1]) for row in rows} == {
-        (mode, PEOPLE) for mode in MODES
-    }
-    assert all(row["difference"] == -1 and row["scenarios"] == 1 for row in rows), "everybody finds the friend but them"
+    rows = [row for row in compare(store, database[1], found.run_id) if row.measure.key == "success_rate"]
+    assert {(row.first.split(":")[-1], row.second.split(":")[-1]) for row in rows} == {(mode, PEOPLE) for mode in MODES}
+    assert all(row.test.difference == -1 and row.test.scenarios == 1 for row in rows), (
+        "everybody finds the friend but them"
+    )
     data = with_people(store, report(store, database[1]), [found.run_id])
     assert data.comparison[-1].model == "class (same scenarios)"
     assert any("localsim compare" in line for line in data.warnings)
@@ -207,8 +207,8 @@ def test_the_scenarios_of_a_corpus_can_be_simulated(form: str, store: Store, tmp
     rows = store.rows("SELECT DISTINCT scenario_hash FROM episodes WHERE run_id = ?", [people])
     assert {loaded.hash for loaded in scenarios} == {row["scenario_hash"] for row in rows}
     run_id = start(Plan(scenarios, ("agents",), "scripted"), store, Quiet(), lambda _: None, leaks=False).run_id
-    rows = [row for row in compare(store, run_id, people) if row["measure"] == "words_per_turn"]
-    assert sum(row["scenarios"] for row in rows) == len(scenarios)
+    rows = [row for row in compare(store, run_id, people) if row.measure.key == "words_per_turn"]
+    assert sum(row.test.scenarios for row in rows) == len(scenarios)
 
 
 def test_a_scenario_in_the_file_needs_what_its_family_scores(store: Store, tmp_path: Path) -> None:

@@ -380,8 +380,8 @@ def test_pairs_are_made_within_a_variant(store: Store) -> None:
         ).run_id
         for count in (0, 3)
     ]
-    assert {row["n"] for row in compare(store, runs[1]) if row["measure"] == "turns"} == {2 * 2 * 3}
-    assert {row["n"] for row in compare(store, *runs) if row["measure"] == "turns"} == {2 * 2}
+    assert {row.test.n for row in compare(store, runs[1]) if row.measure.key == "turns"} == {2 * 2 * 3}
+    assert {row.test.n for row in compare(store, *runs) if row.measure.key == "turns"} == {2 * 2}
 
 
 def test_nobody_compares_modes_across_variants(played: tuple[Store, str]) -> None:

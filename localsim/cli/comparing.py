@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +16,10 @@ from localsim.families import family_of, title_of
 from localsim.models.registry import constructed, labelled
 from localsim.store.conditions import Choice, choices
 from localsim.store.database import Store
+
+if TYPE_CHECKING:
+    from localsim import stats
+    from localsim.reports.comparison import Compared
 
 
 @click.command()
@@ -62,23 +66,23 @@ def compare(conditions: tuple[str, ...], equivalent: float | None, everything: b
             yield from comparison.why_nothing(store, chosen)
             return
         shown = rows if everything else comparison.main_rows(rows)
-        primary = [row for row in shown if row["primary"]]
+        primary = [row for row in shown if row.primary]
         if primary:
             yield Styled("Primary outcome, declared before the run", bold=True)
             yield from _compared(primary, "p", equivalent)
-        for family in dict.fromkeys(row["family"] for row in shown if not row["primary"]):
+        for family in dict.fromkeys(row.family for row in shown if not row.primary):
             yield Styled(f"{title_of(family_of(family))}, secondary outcomes", bold=True)
-            own = [row for row in shown if row["family"] == family and not row["primary"]]
+            own = [row for row in shown if row.family == family and not row.primary]
             yield from _compared(own, "p (Holm)", equivalent)
         if len(shown) < len(rows):
-            hidden = len({row["heading"] for row in rows} - {row["heading"] for row in shown})
+            hidden = len({row.measure.heading for row in rows} - {row.measure.heading for row in shown})
             yield f"{hidden} more measures: {shlex.join(['localsim', 'compare', *conditions, '--all'])}"
         yield from comparison.remarks(shown)
         yield from _mixtures(store, chosen)
         models = dict.fromkeys(each.model for choice in chosen for each in choice.conditions)
         yield from (labelled(model) for model in models if constructed(model))
 
-    return Answer(rows, text())
+    return Answer([row.as_json() for row in rows], text())
 
 
 def _mixtures(store: Store, chosen: Sequence[Choice]) -> list[str]:
@@ -89,33 +93,26 @@ def _mixtures(store: Store, chosen: Sequence[Choice]) -> list[str]:
     return warnings(store, thresholds(store, first), first, others)
 
 
-def _compared(rows: list[dict[str, Any]], p: str, equivalent: float | None) -> Text:
+def _compared(rows: Sequence[Compared], p: str, equivalent: float | None) -> Text:
     """Yield a table of comparisons; `p` is the heading of the p that counts."""
-    from localsim.reports import comparison
-
     own = ["family"] if p == "p" else []
     heads = [*own, "measure", "second - first", "contrast", "difference", "95%", "ICC", "d", "pairs", "p"]
     heads += [p] if p != "p" else []
     heads += ["90%", f"p (within {equivalent:g})"] if equivalent else []
     lines = []
     for row in rows:
-        line: list[Any] = [title_of(family_of(row[name])) for name in own]
-        line += [row["heading"], f"{row['second']} - {row['first']}", row["contrast"] or None, row["difference"]]
-        line += [
-            "all equal" if comparison.alike(row) else _ends(row),
-            row["icc"],
-            row["effect"],
-            f"{row['n']} on {row['scenarios']} scenarios",
-        ]
-        line.append("by construction" if row["by_construction"] else row["p"])
-        line += [row["p_holm"]] if p != "p" else []
+        test, equal = row.test, row.equivalence
+        line: list[Any] = [title_of(family_of(row.family))] if own else []
+        line += [row.measure.heading, f"{row.second} - {row.first}", row.contrast or None, test.difference]
+        line += ["all equal" if row.alike else _ends(test), test.icc, test.effect]
+        line += [f"{test.n} on {test.scenarios} scenarios", "by construction" if row.by_construction else test.p]
+        line += [row.p_holm] if p != "p" else []
         if equivalent:
-            alike = row["equivalence"]
-            line += [alike and _ends(alike), alike and alike["p"]]
+            line += [equal and _ends(equal), equal and equal.p]
         lines.append(line)
     yield Table(heads, lines)
     yield ""
 
 
-def _ends(row: dict[str, Any]) -> str | None:
-    return None if row["low"] is None else f"[{row['low']:.2f}, {row['high']:.2f}]"
+def _ends(of: stats.Paired | stats.Equivalence) -> str | None:
+    return None if of.low is None else f"[{of.low:.2f}, {of.high:.2f}]"

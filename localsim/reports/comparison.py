@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import fmean
 from typing import Any
@@ -20,6 +21,7 @@ from localsim.errors import InvalidInput, suggest
 from localsim.families import in_order
 from localsim.reports.evidence.playing import of_conditions
 from localsim.reports.measures import INVENTED, by_episode, by_name, measures_of, of_family, sided, within
+from localsim.reports.validity.findings import Difference
 from localsim.runs.plan import CONTRASTS, PRIMARY, Plan, primary_of
 from localsim.store import conditions as spelling
 from localsim.store.conditions import Choice, Condition, names_of
@@ -28,7 +30,6 @@ from localsim.store.queries import reports as queries
 from localsim.store.queries.reports import Episode, Score
 from localsim.store.queries.runs import run_row
 
-Row = dict[str, Any]
 Unit = tuple[str, int, int, int]
 """Scenario (by content), episode index, seed and variant, which the episodes of a pair share."""
 Values = Iterator[tuple[str, Measure, dict[Condition, dict[Unit, float]]]]
@@ -43,6 +44,46 @@ _ORDER = ("agents", "mindreaders", "iterative", "script")
 """Second minus first is then named as the contrasts are; other modes come after these."""
 
 
+@dataclass(frozen=True)
+class Compared(Difference):
+    """Two conditions on their pairs."""
+
+    contrast: str
+    """What tells the modes of one run apart (`CONTRASTS`); empty for other pairs."""
+    levels: tuple[float, float]
+    """The values of both conditions: each scenario counts once, so their difference is that of the test."""
+    by_construction: bool
+    """True if the measure can only be 0 in one of the modes: there is no p then."""
+    equivalence: stats.Equivalence | None
+    first: str
+    second: str
+    """The names of the conditions, reduced to what differs."""
+    model: str
+    """Empty if two models are compared."""
+    plays: bool | None
+    """False if the talks of one of them do not play, None if no talk has that score."""
+    unpaired: Sequence[int]
+    """Scenarios that only the first, and only the second, completed with this seed: they are left out."""
+
+    @property
+    def alike(self) -> bool:
+        """True if several scenarios have one and the same difference of a number."""
+        return self.measure.kind == "number" and self.test.scenarios > 1 and self.test.effect is None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return a row of `compare --json`."""
+        names = ("by_construction", "equivalence", "first", "second", "model", "primary", "plays", "unpaired")
+        return {
+            "family": self.family,
+            **{"measure": self.measure.key, "heading": self.measure.heading, "kind": self.measure.kind},
+            **{"contrast": self.contrast, "levels": self.levels},
+            **self.test._asdict(),
+            "p_holm": self.p_holm,
+            **{name: getattr(self, name) for name in names},
+            "equivalence": self.equivalence and self.equivalence._asdict(),
+        }
+
+
 def compare(
     store: Store,
     first_run: str,
@@ -50,10 +91,10 @@ def compare(
     margin: float | None = None,
     among: Collection[Unit] | None = None,
     scores: Sequence[Score] | None = None,
-) -> list[Row]:
-    """Return rows of family, measure and two conditions: modes of one run, or the same mode (or people) in two runs.
+) -> list[Compared]:
+    """Compare the modes of one run, or the same mode (or people) in two runs, in each family and measure.
 
-    Rows of the primary outcome come first. `margin` tests equivalence for all measures with bounds; without it, shares
+    The primary outcome comes first. `margin` tests equivalence for all measures with bounds; without it, shares
     are tested with MARGIN. Two runs have no primary outcome in common. `among` are the units that count; None: all.
     `scores` are those of one run with their sides, if they have been read.
     """
@@ -68,13 +109,10 @@ def compare_chosen(
     margin: float | None = None,
     among: Collection[Unit] | None = None,
     scores: Sequence[Score] | None = None,
-) -> list[Row]:
-    """Return rows as `compare` does, for the pairs of conditions that `conditions.pairs_of` makes of a choice.
+) -> list[Compared]:
+    """Compare as `compare` does, for the pairs of conditions that `conditions.pairs_of` makes of a choice.
 
-    `levels` are the values of both conditions on their pairs: each scenario counts once, so their difference is that of
-    the row. `plays` is False if the talks of one of them do not play, None if no talk has that score. `unpaired` counts
-    the scenarios that only the first, and only the second, of two conditions completed with this seed: they are left
-    out. The primary outcome of a run counts only if the run alone is compared with itself.
+    The primary outcome of a run counts only if the run alone is compared with itself.
     """
     chosen = [Choice(tuple(sorted(each.conditions, key=in_contrasts)), True) if each.whole else each for each in chosen]
     conditions = [each for choice in chosen for each in choice.conditions]
@@ -83,29 +121,29 @@ def compare_chosen(
     key, contrast = primary_of(run_row(store, runs[0])["plan_json"]) if alone else ("", "")
     wanted = list(spelling.pairs_of(chosen))
     left_out, told = unpaired(store, wanted), of_conditions(store, conditions)
-    found: list[Row] = []
+    found: list[Compared] = []
     for family, measure, values in values_of(store, runs, scores):
         by_condition = values if among is None else {each: _within(own, among) for each, own in values.items()}
         for one, other in wanted:
             if one not in by_condition or other not in by_condition:
                 continue
-            row = _row(measure, one, other, _paired(one, other, by_condition), margin)
+            row = _compared(family, measure, (one, other), _paired(one, other, by_condition), margin)
             if row is not None:
-                primary = (measure.key, row["contrast"]) == (key, contrast)
-                model = one.model if one.model == other.model else ""
-                named = {**_named(one, other, conditions), "model": model, "primary": primary}
-                named |= {"plays": told.holds(family, (one, other))}
-                found.append({"family": family, **row, **named, "unpaired": left_out[one, other].get(family, [0, 0])})
-    secondary = [row for row in found if not row["primary"]]
-    for row, p in zip(secondary, stats.holm([row["p"] for row in secondary]), strict=True):
-        row["p_holm"] = p
-    return sorted(found, key=lambda row: not row["primary"])
+                first, second = _named(one, other, conditions)
+                primary = (measure.key, row.contrast) == (key, contrast)
+                named = replace(row, first=first, second=second, primary=primary)
+                plays, missing = told.holds(family, (one, other)), left_out[one, other].get(family, [0, 0])
+                found.append(replace(named, plays=plays, unpaired=missing))
+    secondary = [row for row in found if not row.primary]
+    corrected = stats.holm([row.test.p for row in secondary])
+    tested = [replace(row, p_holm=p) for row, p in zip(secondary, corrected, strict=True)]
+    return [*(row for row in found if row.primary), *tested]
 
 
-def main_rows(rows: Sequence[Row]) -> list[Row]:
+def main_rows(rows: Sequence[Compared]) -> list[Compared]:
     """Return the rows of the primary outcome and of MAIN; all rows of a family that has none of these."""
-    families = {row["family"] for row in rows if row["measure"] in MAIN}
-    return [row for row in rows if row["primary"] or row["measure"] in MAIN or row["family"] not in families]
+    families = {row.family for row in rows if row.measure.key in MAIN}
+    return [row for row in rows if row.primary or row.measure.key in MAIN or row.family not in families]
 
 
 def _within(values: Mapping[Unit, float], among: Collection[Unit]) -> dict[Unit, float]:
@@ -261,49 +299,51 @@ def _by_scenario(values: dict[Unit, float]) -> dict[str, list[float]]:
     return found
 
 
-def _row(
+def _compared(
+    family: str,
     measure: Measure,
-    one: Condition,
-    other: Condition,
+    pair: Pair,
     paired: Mapping[str, Sequence[tuple[float, float]]],
     margin: float | None,
-) -> Row | None:
+) -> Compared | None:
     """Return the comparison of two conditions; None if they have no pairs."""
+    one, other = pair
     differences = {name: [second - first for first, second in own] for name, own in paired.items()}
     result = stats.paired(differences, measure.bounds, measure.is_number)
     if result is None:
         return None
     by_construction = not {one.name, other.name}.isdisjoint(measure.structural_zero)
-    if by_construction:
-        result = result._replace(p=None)
     modes = (one.name, other.name) if one.run_id == other.run_id else ()  # other runs differ in more than information
-    contrast = next((name for name, pair in CONTRASTS.items() if pair == modes), "")
-    levels = [fmean([fmean([pair[side] for pair in own]) for own in paired.values()]) for side in (0, 1)]
-    named = {"measure": measure.key, "heading": measure.heading, "kind": measure.kind, "contrast": contrast}
-    row = {
-        **named,
-        "levels": levels,
-        **result._asdict(),
-        "p_holm": None,
-        "by_construction": by_construction,
-        "equivalence": None,
-    }
-    bounded = None not in measure.bounds
-    chosen = MARGIN if margin is None and measure.kind == "share" else margin
-    if bounded and chosen is not None and not by_construction:
-        row["equivalence"] = stats.equivalence(differences, chosen, measure.bounds, measure.is_number)._asdict()
-    return row
+    first, second = (fmean([fmean([values[side] for values in own]) for own in paired.values()]) for side in (0, 1))
+    equal, chosen = None, MARGIN if margin is None and measure.kind == "share" else margin
+    if None not in measure.bounds and chosen is not None and not by_construction:
+        equal = stats.equivalence(differences, chosen, measure.bounds, measure.is_number)
+    return Compared(
+        family=family,
+        measure=measure,
+        test=result._replace(p=None) if by_construction else result,
+        primary=False,
+        contrast=next((name for name, pair in CONTRASTS.items() if pair == modes), ""),
+        levels=(first, second),
+        by_construction=by_construction,
+        equivalence=equal,
+        first=one.name,
+        second=other.name,
+        model=one.model if one.model == other.model else "",
+        plays=None,
+        unpaired=(0, 0),
+    )
 
 
-def _named(one: Condition, other: Condition, conditions: Sequence[Condition]) -> Row:
+def _named(one: Condition, other: Condition, conditions: Sequence[Condition]) -> tuple[str, str]:
     """Return the names of two conditions, reduced to their differences."""
     if one.run_id != other.run_id or one.label or other.label:
         names = names_of(conditions)
-        return {"first": names[one], "second": names[other]}
+        return names[one], names[other]
     parts = [(each.name, each.model) for each in (one, other)]
     different = [number for number in range(2) if parts[0][number] != parts[1][number]]
     first, second = (" ".join(part[number] for number in different) for part in parts)
-    return {"first": first, "second": second}
+    return first, second
 
 
 def why_nothing(store: Store, chosen: Sequence[Choice]) -> Iterator[str]:
@@ -317,30 +357,24 @@ def why_nothing(store: Store, chosen: Sequence[Choice]) -> Iterator[str]:
     yield "Runs pair if they play the same scenarios with the same --seed: localsim runs show RUN prints both."
 
 
-def alike(row: Row) -> bool:
-    """Return True if several scenarios have one and the same difference of a number."""
-    return row["kind"] == "number" and row["scenarios"] > 1 and row["effect"] is None
-
-
-def remarks(rows: Sequence[Row]) -> Iterator[str]:
+def remarks(rows: Sequence[Compared]) -> Iterator[str]:
     """Yield the sentences below the tables of `compare`."""
     yield (
         "The unit is the scenario. 95%: Student's t over scenarios, inside the possible range. p: sign flips of the "
         "scenarios' mean differences. ICC: resemblance of the pairs of a scenario. d: mean / standard deviation of "
         "the scenarios' mean differences. -: cannot be known from these scenarios."
     )
-    if any(map(alike, rows)):
+    if any(row.alike for row in rows):
         yield "all equal: every scenario has this difference, so nothing shows how far others would be from it."
-    if any(row["effect"] is None and not alike(row) and row["low"] is not None for row in rows):
+    if any(row.test.effect is None and not row.alike and row.test.low is not None for row in rows):
         yield INVENTED
-    if any(row["contrast"] for row in rows):
+    if any(row.contrast for row in rows):
         yield "information = mindreaders - agents; authorship = script - mindreaders; both = script - agents."
-    told = {(row["family"], row["first"], row["second"]): row["unpaired"] for row in rows if any(row["unpaired"])}
+    told = {(row.family, row.first, row.second): row.unpaired for row in rows if any(row.unpaired)}
     for (family, one, other), (first, second) in told.items():
         yield f"Left out, without a pair ({family}): {first} scenarios of {one}, {second} of {other}."
-    if any(row["by_construction"] for row in rows):
+    if any(row.by_construction for row in rows):
         yield "by construction: the measure can only be 0 in one of the modes, so the difference is not tested."
-    for scenarios in sorted({row["scenarios"] for row in rows if row["p_least"] > 0.05}):
-        least = next(row["p_least"] for row in rows if row["scenarios"] == scenarios)
+    for scenarios, least in sorted({(row.test.scenarios, row.test.p_least) for row in rows if row.test.p_least > 0.05}):
         many = "scenario" if scenarios == 1 else "scenarios"
         yield f"With {scenarios} {many} p cannot be below {least:.4g}: more are needed to tell."

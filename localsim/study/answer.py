@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from localsim.families import family_of, in_order, title_of
 from localsim.reports.document import Section
 from localsim.reports.validity.effects import effects
-from localsim.reports.validity.findings import Finding, Headline
+from localsim.reports.validity.findings import Difference, Finding, Headline, finding
 from localsim.reports.validity.judges import sentence as rate_sentence
-from localsim.study.differences import BOTH, CAUSES, Difference, Premium
+from localsim.study.differences import BOTH, CAUSES, Premium
 from localsim.study.results import Results
 
 
@@ -54,7 +54,7 @@ def _premiums(model: Results) -> Iterator[str]:
         for key in dict.fromkeys(row.measure.key for row in primary):
             own = [row for row in primary if (row.family, row.measure.key) == (family, key)]
             if model.twin and own:
-                yield _compared(title, {_cause(row.who): row.finding for row in own}, own[0])
+                yield _compared(title, {_cause(row.who): finding(row) for row in own}, own[0])
             yield from (f"{title}: {_excluded(row)}." for row in own if row.verdict == "null")
 
 
@@ -80,9 +80,9 @@ def _arms(model: Results) -> Iterator[str]:
         for row in (row for row in found if row.family == family):
             cause = CAUSES[row.first, row.second]
             if row.first == "agents":
-                against[cause] = row.finding
+                against[cause] = finding(row)
             else:
-                lessons[f"{cause} ({row.second} against {row.first})"] = row.finding
+                lessons[f"{cause} ({row.second} against {row.first})"] = finding(row)
         for where, causes in (("against agents", against), ("in the lessons", lessons)):
             if causes:
                 yield _compared(f"{title}, {where}", causes, found[0])

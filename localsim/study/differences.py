@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from localsim import stats
 from localsim.conversation.measures import Measure
 from localsim.families import in_order
 from localsim.families.base import SUCCESS
 from localsim.reports.comparison import Unit, differences_of, values_of
-from localsim.reports.validity.findings import LEVEL, Finding, finding
+from localsim.reports.validity.findings import LEVEL, Difference, finding
 from localsim.reports.validity.headline import AUTHORSHIP, INFORMATION, PEEKING
 from localsim.runs.plan import CONTRASTS
 from localsim.store.conditions import Condition
@@ -37,30 +36,6 @@ CAUSES = {
 }
 """Pairs of conditions that a study compares beside the modes -> the cause that tells them apart."""
 assert {first for _, first in CAUSES} == {arm.name for arm in ARMS}
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A difference in one measure over pairs of the same scenario and seed."""
-
-    family: str
-    measure: Measure
-    test: stats.Paired
-    primary: bool
-    p_holm: float | None = field(default=None, kw_only=True)
-    """The p that counts: after correction, unless a run declares the outcome."""
-
-    @property
-    def finding(self) -> Finding:
-        """What the test says, as reports say it."""
-        return finding(self.as_json(), self.p_holm)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return a row of `study.json`."""
-        about = {"measure": self.measure.key, "heading": self.measure.heading, "kind": self.measure.kind}
-        row = asdict(self) | about | self.test._asdict()
-        del row["test"]
-        return row
 
 
 @dataclass(frozen=True)
@@ -252,7 +227,7 @@ def _verdict(premium: Premium) -> str:
 
     Where no data of so many scenarios could show that a difference is less than the margin, it says so.
     """
-    if premium.finding.verdict == "found":
+    if finding(premium).verdict == "found":
         return "change"
     equal, scenarios = premium.equivalence, premium.test.scenarios
     if scenarios == 1:

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, replace
-from typing import Any
 
 from localsim.families import family_of, title_of
 from localsim.families.base import SUCCESS
+from localsim.reports.comparison import Compared
 from localsim.reports.document import Section, Table
 from localsim.reports.render.markdown import table
 from localsim.reports.results import shown
 from localsim.reports.sections import measure_table
+from localsim.reports.validity.findings import Difference
 from localsim.reports.validity.instruments import sentences as errors
 from localsim.reports.validity.judges import sentence as rate_sentence
 from localsim.stats import text_of
 from localsim.study.design import Study
-from localsim.study.differences import BOTH, EVERY, Premium
+from localsim.study.differences import BOTH, EVERY, Contrast, Premium
 from localsim.study.lessons import Lesson
 from localsim.study.results import Results
-
-Row = dict[str, Any]
 
 
 def as_markdown(
@@ -79,11 +78,10 @@ def sections(model: Results) -> Iterator[Section]:
         yield Section(title_of(family_of(family)), [*_of_family(model, family)])
     # The arms: success by task first, then the other measures over all tasks.
     arms = (row for row in model.arms if row.task == EVERY or row.measure.key == SUCCESS.key)
-    rows = (row.as_json() | {"family": f"{row.family}, {row.task}"} for row in arms)
-    yield Section("Contrasts of the arms", [pair_table(rows)])
-    yield Section("Modes, pair by pair", [pair_table(model.modes)])
+    yield Section("Contrasts of the arms", [pair_table((f"{row.family}, {row.task}", row) for row in arms)])
+    yield Section("Modes, pair by pair", [pair_table((row.family, row) for row in model.modes)])
     if model.twin:
-        yield Section(f"Modes of {model.twin.title}", [pair_table(model.twin.modes)])
+        yield Section(f"Modes of {model.twin.title}", [pair_table((row.family, row) for row in model.twin.modes)])
     yield _naturalness(model)
 
 
@@ -145,10 +143,10 @@ def _premiums(premiums: Iterable[Premium]) -> Table:
     heads = ["family", "measure", "changed by", "model", "scenarios", "difference", "p", "less than", "verdict"]
     rows = []
     for each in premiums:
-        row, equal = each.as_json(), each.equivalence
+        equal = each.equivalence
         less = "-" if equal.p_holm is None else f"{equal.margin:g}: p = {equal.p_holm:.3f}"
         named = [each.family, each.measure.heading, each.contrast, each.who, str(each.test.scenarios)]
-        rows.append([*named, _difference(row), _p(row), less, each.verdict])
+        rows.append([*named, _difference(each), _p(each), less, each.verdict])
     return Table("", heads, rows, [_PREMIUM])
 
 
@@ -188,23 +186,21 @@ def _naturalness(model: Results) -> Section:
     return Section("Naturalness", [], lines)
 
 
-def pair_table(rows: Iterable[Row]) -> Table:
-    """Return paired differences as a table; the rows are like those of `reports.comparison.compare`."""
-    keys, cells = ("family", "heading", "first", "second", "n"), []
-    for row in rows:
-        p = "by construction" if row["by_construction"] else _p(row)
-        cells.append([*(str(row[key]) for key in keys), _difference(row), p])
+def pair_table(rows: Iterable[tuple[str, Compared | Contrast]]) -> Table:
+    """Return paired differences as a table, each with the name of its family or task."""
+    cells = []
+    for about, row in rows:
+        p = "by construction" if row.by_construction else _p(row)
+        cells.append([about, row.measure.heading, row.first, row.second, str(row.test.n), _difference(row), p])
     return Table("", ["family", "measure", "first", "second", "pairs", "difference", "p"], cells)
 
 
-def _difference(row: Row) -> str:
-    return text_of(row["difference"], row["low"], row["high"], "+.2f")
+def _difference(row: Difference) -> str:
+    return text_of(row.test.difference, row.test.low, row.test.high, "+.2f")
 
 
-def _p(row: Row) -> str:
-    alone = row["primary"] and row["p_holm"] is None
-    p = row["p"] if alone else row["p_holm"]
-    return "-" if p is None else f"{p:.3f}" + (" (primary)" if row["primary"] else "")
+def _p(row: Difference) -> str:
+    return "-" if row.p is None else f"{row.p:.3f}" + (" (primary)" if row.primary else "")
 
 
 def _side_by_side(models: Sequence[Results]) -> Section:

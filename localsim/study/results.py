@@ -10,7 +10,7 @@ from localsim.conversation.measures import Measure
 from localsim.families import in_order
 from localsim.families.base import SUCCESS
 from localsim.models.registry import constructed as constructed_as
-from localsim.reports.comparison import compare
+from localsim.reports.comparison import Compared, compare
 from localsim.reports.compose.alone import beginning, cells, report
 from localsim.reports.evidence import playing
 from localsim.reports.evidence.playing import Playing
@@ -25,8 +25,6 @@ from localsim.study import natural
 from localsim.study.design import SOLVABLE, Study, tasks
 from localsim.study.differences import EVERY, Contrast, Premium, contrasts, premiums, tasks_in_order
 from localsim.study.lessons import Lesson, Taught
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ class Twin:
     name: str
     made: str
     headline: Headline
-    modes: Sequence[Row]
+    modes: Sequence[Compared]
 
     @property
     def title(self) -> str:
@@ -108,7 +106,7 @@ class Twin:
 
 @dataclass(frozen=True)
 class Results:
-    """What a study finds about one model: `models` in `study.json`. Rows are those of `compare`."""
+    """What a study finds about one model: `models` in `study.json`."""
 
     model: str
     identity: str
@@ -116,7 +114,7 @@ class Results:
     conditions: Sequence[Labelled]
     measures: Sequence[Measure]
     rows: Sequence[TaskResult]
-    modes: Sequence[Row]
+    modes: Sequence[Compared]
     premiums: Sequence[Premium]
     arms: Sequence[Contrast]
     lessons: Mapping[str, Lesson]

@@ -7,12 +7,12 @@ them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from localsim import stats
 from localsim.conversation.measures import Measure
 
-Row = dict[str, Any]
 LEVEL = 0.05
 Verdict = Literal["found", "not told", "withheld"]
 _NIL = 1e-9
@@ -20,15 +20,34 @@ _NIL = 1e-9
 
 
 @dataclass(frozen=True)
+class Difference:
+    """The difference of two conditions in one measure, second minus first, over pairs of the same scenario and seed."""
+
+    family: str
+    measure: Measure
+    test: stats.Paired
+    primary: bool
+    p_holm: float | None = field(default=None, kw_only=True)
+    """After correction."""
+
+    @property
+    def p(self) -> float | None:
+        """The p that counts: after correction, if it is corrected."""
+        return self.test.p if self.p_holm is None else self.p_holm
+
+    def as_json(self) -> dict[str, Any]:
+        """Return a row of JSON."""
+        about = {"measure": self.measure.key, "heading": self.measure.heading, "kind": self.measure.kind}
+        row = asdict(self) | about | self.test._asdict()
+        del row["test"]
+        return row
+
+
+@dataclass(frozen=True)
 class Finding:
     """A difference, second condition minus first, with its 95% interval over scenarios."""
 
-    family: str
-    model: str
-    measure: str
     kind: str
-    contrast: str
-    """What tells the two conditions apart."""
     conditions: tuple[str, str]
     levels: Sequence[float]
     """The values of both conditions on their pairs; empty if the row has none."""
@@ -43,8 +62,8 @@ class Finding:
     """`found` if the test finds the difference (p <= LEVEL) and the interval leaves out 0; `withheld` if its sign turns
     in some variant of the prompts.
     """
-    row: Row = field(default_factory=dict, compare=False, repr=False)
-    """The row that it was made from."""
+    of: Difference | None = field(default=None, compare=False, repr=False)
+    """What it was made from."""
 
     @property
     def too_few(self) -> bool:
@@ -67,25 +86,28 @@ class Bar(NamedTuple):
     found: Finding
 
 
-def finding(row: Row, p: float | None, *, withheld: bool = False) -> Finding:
-    """Return the finding of a row of `comparison.compare` or of a study; `p` is that of the test that counts."""
-    interval = None if row["low"] is None else (row["low"], row["high"])
-    found = p is not None and p <= LEVEL and interval is not None and (interval[0] > 0 or interval[1] < 0)
+def finding(
+    found: Difference,
+    *,
+    withheld: bool = False,
+    conditions: tuple[str, str] = ("", ""),
+    levels: Sequence[float] = (),
+) -> Finding:
+    """Return the finding of a difference."""
+    test, p = found.test, found.p
+    interval = None if test.low is None or test.high is None else (test.low, test.high)
+    sure = p is not None and p <= LEVEL and interval is not None and (interval[0] > 0 or interval[1] < 0)
     return Finding(
-        family=row["family"],
-        model=row.get("model", ""),
-        measure=row["measure"],
-        kind=row["kind"],
-        contrast=row.get("contrast", ""),
-        conditions=(row.get("first", ""), row.get("second", "")),
-        levels=row.get("levels", ()),
-        difference=row["difference"],
+        kind=found.measure.kind,
+        conditions=conditions,
+        levels=levels,
+        difference=test.difference,
         interval=interval,
-        scenarios=row["scenarios"],
+        scenarios=test.scenarios,
         p=p,
-        p_least=row["p_least"],
-        verdict="withheld" if withheld else "found" if found else "not told",
-        row=row,
+        p_least=test.p_least,
+        verdict="withheld" if withheld else "found" if sure else "not told",
+        of=found,
     )
 
 
@@ -114,7 +136,7 @@ class Answer:
             return None
         return Bar(self.title, self.model, self.about.heading, known)
 
-    def as_json(self) -> Row:
+    def as_json(self) -> dict[str, Any]:
         """Return a row of `headline` in `report --json`."""
         return {
             "family": self.family,
@@ -122,13 +144,17 @@ class Answer:
             "title": self.title,
             "measure": self.about.key,
             "peeking": self.peeking,
-            "success": self.success and self.success.row,
+            "success": _as_json(self.success),
             "success_verdict": self.success.verdict if self.success else "absent",
             "ranking": self.ranking,
-            "contrasts": {name: each and each.row for name, each in self.findings.items()},
+            "contrasts": {name: _as_json(each) for name, each in self.findings.items()},
             "verdicts": {name: each.verdict if each else "absent" for name, each in self.findings.items()},
             "sentences": self.sentences,
         }
+
+
+def _as_json(found: Finding | None) -> dict[str, Any] | None:
+    return found.of.as_json() if found and found.of else None
 
 
 @dataclass(frozen=True)
@@ -138,7 +164,7 @@ class Headline:
     sentences: Sequence[str] = ()
     families: Sequence[Answer] = ()
 
-    def as_json(self) -> Row:
+    def as_json(self) -> dict[str, Any]:
         """Return the object `headline` of `report --json`."""
         return {"sentences": self.sentences, "families": [each.as_json() for each in self.families]}
 

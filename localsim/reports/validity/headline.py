@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from typing import Any
 
 from localsim.families import family_of, in_order, title_of
+from localsim.reports.comparison import Compared
 from localsim.reports.document import Report
 from localsim.reports.evidence.interviews import answered
 from localsim.reports.results import Number, Result
 from localsim.reports.validity.effects import CAUSES, effect, known_of
 from localsim.reports.validity.findings import Answer, Finding, Headline, finding
 
-Row = dict[str, Any]
 SUCCESS = "success_rate"
 PEEKING = "peeking"
 """Key of the measure that estimates how often a first choice used the other side; families define it."""
@@ -27,14 +26,14 @@ Turns = Callable[[str, str, str], bool]
 """True if the sign of (family, measure, contrast) turns in some variant of the prompts."""
 
 
-def headline(data: Report, compared: Sequence[Row], turns: Turns = lambda *_: False) -> Headline:
+def headline(data: Report, compared: Sequence[Compared], turns: Turns = lambda *_: False) -> Headline:
     """Return the answer of a report: its primary findings, the others, and the modes of each family by success.
 
     `compared` are the rows of `comparison.compare`; `turns` tells the signs that variants turn.
     """
-    models = dict.fromkeys(row["model"] for row in compared if row["model"])
+    models = dict.fromkeys(row.model for row in compared if row.model)
     withheld = data.playing.withheld
-    cells = [(family, model) for family in in_order(row["family"] for row in compared) for model in models]
+    cells = [(family, model) for family in in_order(row.family for row in compared) for model in models]
     cells = [cell for cell in cells if cell not in withheld]
     found = [each for cell in cells if (each := _answer(*cell, data, compared, turns)) is not None]
     sentences = [each.sentences[0] for each in found]
@@ -49,18 +48,19 @@ def headline(data: Report, compared: Sequence[Row], turns: Turns = lambda *_: Fa
     return Headline(sentences, found)
 
 
-def _planning(data: Report, compared: Sequence[Row]) -> str:
+def _planning(data: Report, compared: Sequence[Compared]) -> str:
     """Return the command that plans a larger run, or what a pilot needs if `localsim design` cannot use this run.
 
     It plans with the primary outcome, or with success if that is no share, from at least two scenarios whose
     differences vary.
     """
     run_id = data.run["run_id"]
-    shares = [row for row in compared if row["kind"] == "share" and row["model"]]
-    primary = [row for row in shares if row["primary"]]
-    success = [row for row in shares if (row["measure"], row["contrast"]) == (SUCCESS, INFORMATION)]
+    shares = [row for row in compared if row.measure.kind == "share" and row.model]
+    primary = [row for row in shares if row.primary]
+    success = [row for row in shares if (row.measure.key, row.contrast) == (SUCCESS, INFORMATION)]
     for pilots, options in ((primary, ""), (success, f" --measure {SUCCESS} --contrast {INFORMATION}")):
-        if any(row["scenarios"] > 1 and (row["effect"] is not None or row["icc"] is not None) for row in pilots):
+        tests = [row.test for row in pilots if row.test.scenarios > 1]
+        if any(test.effect is not None or test.icc is not None for test in tests):
             command = f"localsim design {run_id}{options} --difference .2"
             return f"How many scenarios are needed to find a difference of 20 points: {command}"
     return (
@@ -69,9 +69,9 @@ def _planning(data: Report, compared: Sequence[Row]) -> str:
     )
 
 
-def _untold(data: Report, compared: Sequence[Row]) -> str:
+def _untold(data: Report, compared: Sequence[Compared]) -> str:
     """Return what a run without a primary comparison needs: the modes, or another measure than success."""
-    if not any(row["contrast"] == INFORMATION for row in compared):
+    if not any(row.contrast == INFORMATION for row in compared):
         return (
             "This run cannot tell how much seeing every side changes: this needs agents and mindreaders on the same "
             "scenarios (localsim run --mode all)."
@@ -80,25 +80,25 @@ def _untold(data: Report, compared: Sequence[Row]) -> str:
     return f"The tasks of this run have no success to compare; see what else seeing every side changed: {command}"
 
 
-def _answer(family: str, model: str, data: Report, compared: Sequence[Row], turns: Turns) -> Answer | None:
+def _answer(family: str, model: str, data: Report, compared: Sequence[Compared], turns: Turns) -> Answer | None:
     """Return what is found about one family and model; differences between models tell nothing here."""
-    own = [row for row in compared if (row["family"], row["model"]) == (family, model)]
-    primary = next((row for row in own if row["primary"]), None)
-    measure = primary["measure"] if primary else SUCCESS
-    names = dict.fromkeys([*([primary["contrast"]] if primary else []), INFORMATION, AUTHORSHIP])
-    of_measure = {row["contrast"]: row for row in own if row["measure"] == measure}
+    own = [row for row in compared if (row.family, row.model) == (family, model)]
+    primary = next((row for row in own if row.primary), None)
+    measure = primary.measure.key if primary else SUCCESS
+    names = dict.fromkeys([*([primary.contrast] if primary else []), INFORMATION, AUTHORSHIP])
+    of_measure = {row.contrast: row for row in own if row.measure.key == measure}
     findings = {name: found_in(of_measure[name], turns) if name in of_measure else None for name in names}
     if not any(findings.values()):
         return None
     about = next(each for each in data.measures if each.key == measure)
-    several = len({row["model"] for row in compared if row["family"] == family and row["model"]}) > 1
+    several = len({row.model for row in compared if row.family == family and row.model}) > 1
     title = title_of(family_of(family)) + (f" ({model})" if several else "")
     sentences = [f"{title}: {effect(CAUSES[name], each, about.heading)}." for name, each in findings.items() if each]
     peeking = _peeking(family, model, title, data)
     sentences += [peeking] if peeking not in ("", "unknown") else []
     if absent := [CAUSES[name] for name, each in findings.items() if each is None]:
         sentences.append(f"{title}: this run lacks a mode to tell what {' and '.join(absent)} changes.")
-    success = next((row for row in own if (row["measure"], row["contrast"]) == (SUCCESS, INFORMATION)), None)
+    success = next((row for row in own if (row.measure.key, row.contrast) == (SUCCESS, INFORMATION)), None)
     return Answer(
         family=family,
         model=model,
@@ -112,19 +112,19 @@ def _answer(family: str, model: str, data: Report, compared: Sequence[Row], turn
     )
 
 
-def found_in(row: Row, turns: Turns = lambda *_: False) -> Finding:
-    """Return the finding of a row of `comparison.compare`; the p of a primary comparison needs no correction."""
-    withheld = turns(row["family"], row["measure"], row["contrast"])
-    return finding(row, row["p"] if row["primary"] else row["p_holm"], withheld=withheld)
+def found_in(row: Compared, turns: Turns = lambda *_: False) -> Finding:
+    """Return the finding of a comparison; the p of a primary one needs no correction."""
+    withheld = turns(row.family, row.measure.key, row.contrast)
+    return finding(row, withheld=withheld, conditions=(row.first, row.second), levels=row.levels)
 
 
-def _ranking(title: str, data: Report, own: Sequence[Row], told: Collection[str], turns: Turns) -> list[str]:
+def _ranking(title: str, data: Report, own: Sequence[Compared], told: Collection[str], turns: Turns) -> list[str]:
     """Return a sentence on the modes in the order of their success, and on how sure their differences are.
 
     `own` are the rows of `compare` on one family and model, `told` the contrasts whose tests another sentence tells.
     It is empty if fewer than two modes have a success.
     """
-    family, model = own[0]["family"], own[0]["model"]
+    family, model = own[0].family, own[0].model
     cells = [
         row
         for row in data.comparison
@@ -139,7 +139,7 @@ def _ranking(title: str, data: Report, own: Sequence[Row], told: Collection[str]
     if not others:
         return [f"{title}: every mode reached the goal in {best:.0%} of its conversations."]
     less = ", ".join(f"{' and '.join(names)} in {share:.0%}" for share, names in others)
-    tests = [row for row in own if row["measure"] == SUCCESS and row["first"] and row["contrast"] not in told]
+    tests = [row for row in own if row.measure.key == SUCCESS and row.first and row.contrast not in told]
     sure = f"; {_sure([found_in(row, turns) for row in tests])}" if tests else ""
     said = f"{' and '.join(leaders)} reached the goal most often, in {best:.0%} of conversations, {less}"
     return [f"{title}: {said}{sure}."]
