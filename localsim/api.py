@@ -171,8 +171,8 @@ def run(
     for this search, made by `localsim leakage calibrate`, and `sensitivity` the share of false alarms that it allows.
     `name` is a name for the run. `cluster` is the address of a Ray cluster that plays it (docs/cluster.md). Further
     keywords are fields of `localsim.runs.plan.Plan` (perturb, parallel, repro, context, overflow, gpu, threads,
-    primary). Raises the errors of the command: InvalidInput, ModelMissing,
-    DatabaseError, BackendUnavailable, Interrupted.
+    primary, secondary). Raises the errors of the command: InvalidInput, ModelMissing, DatabaseError,
+    BackendUnavailable, Interrupted.
     """
     tell = say or (lambda _line: None)
     loaded = tuple(found for given in scenarios for found in _scenarios(given))
@@ -189,9 +189,9 @@ def run(
         )
     except TypeError as error:
         raise InvalidInput(str(error), hint="help(localsim.run) lists the arguments") from error
-    from localsim.reports.comparison import check_primary
+    from localsim.reports.comparison import check_outcomes
 
-    check_primary(whole)
+    check_outcomes(whole)
     given = weights is not None or sensitivity is not None
     chosen = Weights.named(weights or BUILT_IN).at(sensitivity) if given else None
     called = checked_name(name) if name is not None else None

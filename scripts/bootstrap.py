@@ -48,6 +48,7 @@ know, so only searches with one friend can show what knowing the other side save
 SCENARIOS, FIRST_SEED = 16, 62_000
 """Scenarios of each family in the demo, and their first seed."""
 PRIMARY = "turns:information"
+SECONDARY = "success_rate:information"
 TWIN = "starter-peeks"
 PLAYED = {"starter": "all", TWIN: "agents,mindreaders"}
 """Model -> modes: the starter, and its twin that was taught to use the other side's facts."""
@@ -91,7 +92,8 @@ def demo() -> None:
     localsim("models", "pull", TWIN)
     for model, modes in PLAYED.items():
         step(f"simulating {len(FAMILIES) * SCENARIOS} scenarios with {model}, each in these modes: {modes}")
-        options = ["--mode", modes, "--seed", "7", "--primary", PRIMARY, "--fail-on-error", "1000"]
+        options = ["--mode", modes, "--seed", "7", "--primary", PRIMARY, "--secondary", SECONDARY]
+        options += ["--fail-on-error", "1000"]
         localsim("run", str(scenarios), "-m", model, *options, *stored)
     runs = [f"@last-{number}" if number else "@last" for number in reversed(range(len(PLAYED)))]
     for run_name, model in zip(runs, PLAYED, strict=True):

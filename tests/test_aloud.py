@@ -55,7 +55,7 @@ def scenarios(count: int) -> tuple[LoadedScenario, ...]:
 
 def played(store: Store, model: str, count: int = DEMO.SCENARIOS) -> str:
     modes: tuple[Mode, ...] = ("agents", "mindreaders")
-    plan = Plan(scenarios(count), modes, model, seed=3, primary=DEMO.PRIMARY)
+    plan = Plan(scenarios(count), modes, model, seed=3, primary=DEMO.PRIMARY, secondary=DEMO.SECONDARY)
     return start(plan, store, Quiet(), lambda _: None).run_id
 
 
@@ -314,6 +314,19 @@ def test_a_change_without_direction_and_more_success_are_a_gain() -> None:
     )
 
 
+def test_what_was_not_declared_is_exploratory_and_a_correction_is_named() -> None:
+    reports, units = one_model(0.3, "exploratory", half=0.1, role="exploratory")
+    text = paragraph(reports, units)
+    assert "exploratory, because it was not declared before the run" in text and "No difference" not in text
+    assert "what it changed for m in Bargaining is exploratory" in text and "premium was found" not in text
+    corrected = {"p": 0.09, "p_alone": 0.03, "tests": 3, "role": "secondary"}
+    text = paragraph(*one_model(0.3, "not told", half=0.1, **corrected))
+    assert "does not survive the correction over 3 secondary outcomes: p .030 becomes .090." in text
+    success = finding_of(SUCCESS, [0.6, 0.9], "not told", interval=(0.1, 0.5), **corrected)
+    text = paragraph(*one_model(-3.0, "found", measure=TURNS, half=1.0, success=success))
+    assert "that difference does not survive the correction over 3" in text and "chance" not in text
+
+
 def test_a_success_that_a_variant_turns_is_not_found() -> None:
     rows = [compared("information", -3.0, 0.01, TURNS), compared("information", 0.3, 0.01, primary=False)]
     data = replace(DATA, measures=[*DATA.measures, TURNS])
@@ -368,7 +381,15 @@ def test_a_run_whose_roles_have_models_of_their_own_is_told(store: Store) -> Non
     """The models of such a run share no scenario; each is compared with the other run on its own."""
     chosen = scenarios(6)
     role = chosen[-1].scenario.names[0]
-    plan = Plan(chosen, ("agents", "mindreaders"), HONEST, roles={role: ALWAYS}, seed=3, primary=DEMO.PRIMARY)
+    plan = Plan(
+        chosen,
+        ("agents", "mindreaders"),
+        HONEST,
+        roles={role: ALWAYS},
+        seed=3,
+        primary=DEMO.PRIMARY,
+        secondary=DEMO.SECONDARY,
+    )
     mixed = start(plan, store, Quiet(), lambda _: None).run_id
     other = played(store, ALWAYS, 6)
     text = with_paragraph(store, report(store, mixed), conditions_of(store, other)).aloud.paragraph

@@ -18,20 +18,22 @@ from localsim.conversation.episode import MODES
 from localsim.conversation.grants import parse
 from localsim.conversation.measures import Measure
 from localsim.errors import InvalidInput
+from localsim.families.base import SUCCESS
 from localsim.reports import comparison
 from localsim.reports.card import HUMAN, _asymmetry, _conditions, card, markdown, missing, read_human, transparency
-from localsim.reports.comparison import compare, in_contrasts, pilot
+from localsim.reports.comparison import Compared, compare, compare_chosen, in_contrasts, pilot
 from localsim.reports.compose.alone import report
 from localsim.reports.figures.plots import figures
+from localsim.reports.validity.headline import headline
 from localsim.runs import runner
-from localsim.runs.plan import CONTRASTS, Plan
+from localsim.runs.plan import CONTRASTS, Plan, secondary_in
 from localsim.scenarios.find import find_scenarios
 from localsim.scenarios.tagging import INTERACTION, interaction_of, vocabulary
-from localsim.store.conditions import Condition, in_order
+from localsim.store.conditions import Condition, choices, conditions_of, in_order
 from localsim.store.database import Store
 from localsim.store.queries.runs import run_row
 from tests.conftest import Quiet, generated
-from tests.test_headline import compared
+from tests.test_headline import DATA, compared
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +76,8 @@ def three_modes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, str]:
     """Players that peek in half of their turns, on twelve scenarios, with a primary outcome of its own."""
     store = Store(tmp_path_factory.mktemp("modes") / "d.duckdb")
     scenarios = tuple(generated("mutual_friends", seed) for seed in range(1, 13))
-    plan = Plan(scenarios, MODES, "scripted:peeks-50", episodes=2, primary="turns:both")
+    named = ("turns", "turns:authorship", "wrong_guesses", "success_rate:both")
+    plan = Plan(scenarios, MODES, "scripted:peeks-50", episodes=2, primary="turns:both", secondary=named)
     return store, runner.start(plan, store, Quiet(), print).run_id
 
 
@@ -94,8 +97,46 @@ def test_the_primary_outcome_is_apart(three_modes: tuple[Store, str]) -> None:
     rows = compare(*three_modes)
     assert [(row.measure.key, row.contrast) for row in rows if row.primary] == [("turns", "both")]
     assert rows[0].primary and rows[0].p_holm is None, "first, and not corrected"
-    secondary = [row for row in rows if not row.primary]
+    secondary = [row for row in rows if row.secondary]
     assert [row.p_holm for row in secondary] == stats.holm([row.test.p for row in secondary])
+    assert {row.tests for row in secondary} == {len(secondary)} == {4}, "only the named ones"
+    rest = [row for row in rows if row.role == "exploratory"]
+    assert [row.role for row in rows] == ["primary", *["secondary"] * 4, *["exploratory"] * len(rest)]
+    assert {(row.p_holm, row.tests) for row in rest} == {(None, 0)} and len(rest) > 20
+
+
+PLANTED = 158 / 4096
+"""p of twelve scenarios of which two differ the other way: 2 (1 + 12 + 66) of 2^12 flips lead as far from 0."""
+
+
+def test_holm_corrects_the_named_outcomes_and_sentences_say_what_it_takes(
+    three_modes: tuple[Store, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three outcomes with the same p below .05, which Holm over all three raises above it, and over one does not."""
+    store, run_id = three_modes
+    modes = {each.mode: each for each in conditions_of(store, run_id)}
+    planted = {
+        modes["agents"]: {(f"s{n}", 0, 1, 0): float(n < 2) for n in range(12)},
+        modes["mindreaders"]: {(f"s{n}", 0, 1, 0): float(n >= 2) for n in range(12)},
+    }
+    measures = [replace(SUCCESS, key=key) for key in ("success_rate", "b", "c")]
+    values = [("mutual_friends", measure, planted) for measure in measures]
+    monkeypatch.setattr(comparison, "values_of", lambda *_: values)
+
+    def told(named: str) -> tuple[list[Compared], str]:
+        rows = compare_chosen(store, choices(store, [run_id]), secondary=secondary_in(named))
+        return rows, headline(replace(DATA, measures=measures), rows).sentences[0]
+
+    rows, sentence = told("success_rate,b,c")
+    assert {(row.test.p, row.p_holm, row.tests) for row in rows} == {(PLANTED, 3 * PLANTED, 3)}
+    assert "does not survive the correction over 3 secondary outcomes: p .039 becomes .116" in sentence
+    assert "chance" not in sentence and "no effect of seeing every side on success was found" in sentence
+    rows, sentence = told("success_rate")
+    assert (rows[0].role, rows[0].p_holm, rows[0].tests) == ("secondary", PLANTED, 1)
+    assert {(row.role, row.p_holm, row.tests) for row in rows[1:]} == {("exploratory", None, 0)}
+    assert "seeing every side raised success by 67 points" in sentence and "exploratory" not in sentence
+    with pytest.raises(InvalidInput, match="no two conditions are compared by d:information"):
+        told("d")
 
 
 def test_the_short_comparison_shows_the_main_measures_and_says_what_is_left(
@@ -170,9 +211,10 @@ def test_compare_prints_two_tables(three_modes: tuple[Store, str], capsys: pytes
     store, run_id = three_modes
     assert run(["compare", run_id, "--db", str(store.path), "--equivalent", ".2"]) == 0
     out = capsys.readouterr().out
-    first, second = out.split("Mutual friends, secondary outcomes")
+    first, second, rest = re.split("Secondary outcomes, declared before .*|Mutual friends, exploratory: .*", out)
     assert first.startswith("Primary outcome") and "script - agents" in first and "p (Holm)" not in first
     assert "ICC" in first and "p (within 0.2)" in first and "p (Holm)" in second
+    assert "p (Holm)" not in rest and re.search(r"of these \d+ about \d+\.\d have p below .05 even if nothing", rest)
     assert "cannot be below" not in out, "twelve scenarios suffice"
 
 
@@ -209,6 +251,7 @@ def test_a_design_follows_from_a_pilot(three_modes: tuple[Store, str], capsys: p
     command = ["design", run_id, "--db", str(store.path), "--difference", "-3", "--seeds", "1,4"]
     assert run([*command, "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
+    assert row["role"] == "primary"
     assert (row["measure"], row["contrast"], row["difference"]) == ("turns", "both", 3), "the primary outcome, by size"
     differences = pilot(store, run_id, "turns", "both")["mutual_friends"]
     spread = stats.spread_of(differences)

@@ -82,11 +82,13 @@ PAIRS = {
 }
 
 
-def by_turns(found: str = "", difference: float = -0.25) -> list[Compared]:
+def by_turns(found: str = "", difference: float = -0.25, *, secondary: bool = True) -> list[Compared]:
     """The rows of a run whose primary outcome is the number of turns; success differs in the contrast `found` only."""
     primary = compared("information", -0.4, 0.9, TURNS, first="agents", second="mindreaders")
+    declared = {"primary": False, "secondary": secondary, "tests": 3}
+    sure, unsure = {"p": 0.01}, {"p": 0.5, "low": difference - 0.4, "high": difference + 0.4}
     tests = [
-        compared(each, difference, 0.01 if each == found else 0.5, primary=False, first=first, second=second)
+        compared(each, difference, **(sure if each == found else unsure), first=first, second=second, **declared)
         for each, (first, second) in PAIRS.items()
     ]
     return [primary, *tests]
@@ -108,6 +110,10 @@ def test_the_modes_are_ranked_by_success_after_the_primary_outcome() -> None:
     assert ranked(data, by_turns("both")).endswith(
         "this run finds that agents and script differ by 25 points (95% interval 15 to 35), and can tell no other two "
         "modes apart."
+    )
+    assert ranked(data, by_turns("both", secondary=False)).endswith(
+        "agents and script differ by 25 points (95% interval 15 to 35), which is exploratory: not declared before the "
+        "run, p not corrected; this run can tell no other two modes apart."
     )
     turned = headline(data, by_turns("both"), lambda _, key, __: key == "success_rate").families[0].ranking[0]
     assert "depends on the wording" in turned and "finds" not in turned
@@ -152,8 +158,17 @@ def test_no_small_p_no_finding(difference: float, p: float | None) -> None:
 
 
 def test_a_secondary_difference_is_found_only_after_the_correction() -> None:
-    rows = [compared("information", 0.3, 0.01), compared("authorship", 0.3, 0.03, p_holm=0.45)]
-    assert headline(DATA, rows).families[0].as_json()["verdicts"] == {"information": "found", "authorship": "not told"}
+    declared = {"secondary": True, "tests": 15}
+    rows = [compared("information", 0.3, 0.01), compared("authorship", 0.3, 0.03, p_holm=0.45, **declared)]
+    (found,) = headline(DATA, rows).families
+    assert found.as_json()["verdicts"] == {"information": "found", "authorship": "not told"}
+    assert found.sentences[1].startswith("Mutual friends: no effect of one author for both sides on success was found")
+    assert found.sentences[1].endswith(
+        "which does not survive the correction over 15 secondary outcomes: p .030 becomes .450."
+    )
+    (undeclared,) = headline(DATA, [rows[0], compared("authorship", 0.3, 0.03, p_holm=None)]).families
+    assert undeclared.as_json()["verdicts"]["authorship"] == "exploratory"
+    assert undeclared.sentences[1].endswith("which is exploratory: not declared before the run, p not corrected.")
 
 
 def test_each_pair_has_its_own_number_of_scenarios() -> None:

@@ -18,7 +18,7 @@ from localsim.cli.running import run
 from localsim.conversation.episode import OVERFLOWS, REPRO_LEVELS, SIMULATED, Sampling
 from localsim.conversation.wording.variants import MOST
 from localsim.errors import InvalidInput
-from localsim.runs.plan import Plan, command_of, primary_of, sampling_of
+from localsim.runs.plan import Plan, command_of, outcomes_of, primary_of, sampling_of, secondary_in
 from localsim.runs.runner import resume, start
 from localsim.store.database import Store
 from localsim.store.queries.runs import run_row, runs_of_plan
@@ -43,6 +43,7 @@ plans = st.fixed_dictionaries(
         "perturb": st.integers(0, MOST),
         "see": st.sampled_from([(), ("goal,facts:2",), ("none", "1=all", "facts+announced+decoys")]),
         "primary": st.sampled_from(["success_rate:information", "turns:both", "deal_rate:authorship"]),
+        "secondary": st.sampled_from([(), ("turns:information",), ("words_per_turn:both", "x:authorship")]),
         "sampling": st.builds(Sampling, temperature=st.floats(0, 5), grammar=st.booleans()),
     }
 )
@@ -74,6 +75,7 @@ def test_a_stored_plan_is_made_again_by_its_command(fields: dict[str, Any]) -> N
         "threads",
         "primary",
     )
+    assert tuple(map(str, secondary_in(parsed["secondary"]))) == plan.secondary
     assert {name: parsed[name] for name in same} == {name: getattr(plan, name) for name in same}
 
 
@@ -103,6 +105,17 @@ def test_a_plan_declares_one_outcome(given: str, declared: str) -> None:
 def test_an_outcome_that_is_none(given: str) -> None:
     with pytest.raises(InvalidInput, match="primary"):
         Plan((SCENARIO,), ("agents",), "starter", primary=given)
+    with pytest.raises(InvalidInput, match="secondary"):
+        Plan((SCENARIO,), ("agents",), "starter", secondary=f"words_per_turn,{given}")
+
+
+def test_secondary_outcomes_are_declared_once_and_beside_the_primary_one() -> None:
+    plan = Plan((SCENARIO,), ("agents",), "starter", secondary="turns, turns:information,peeking:both")
+    assert plan.secondary == ("turns:information", "peeking:both")
+    assert outcomes_of(json.loads(plan.as_json())).secondary == (("turns", "information"), ("peeking", "both"))
+    assert "secondary" not in json.loads(replace(plan, secondary=()).as_json()), "the text of older plans"
+    with pytest.raises(InvalidInput, match="is the primary outcome"):
+        Plan((SCENARIO,), ("agents",), "starter", primary="turns", secondary=["turns"])
 
 
 def test_the_outcome_is_a_measure_that_modes_are_compared_by(capsys: pytest.CaptureFixture[str]) -> None:
@@ -110,6 +123,8 @@ def test_the_outcome_is_a_measure_that_modes_are_compared_by(capsys: pytest.Capt
     assert "did you mean success_rate?" in capsys.readouterr().err
     with pytest.raises(InvalidInput, match="malformed_rate"):
         localsim.run("roommates", model="scripted", primary="malformed_rate")
+    with pytest.raises(InvalidInput, match="malformed_rate"):
+        localsim.run("roommates", model="scripted", secondary=["turns", "malformed_rate:both"])
 
 
 def test_the_outcome_is_stored_and_hashed_before_the_run(store: Store) -> None:

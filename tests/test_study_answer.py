@@ -63,10 +63,14 @@ def test_a_change_is_found_only_by_its_corrected_test(values: list[tuple[float, 
     }  # fmt: skip
     sure = re.compile("(raised|lowered) success by")
     assert {name for name, each in zip(rows, told, strict=True) if sure.search(each)} == found
+    outside = {name for name, each in rows.items() if finding(each).doubt}
+    assert {name for name, each in zip(rows, told, strict=True) if ", which " in each} == outside, "it is not chance"
 
 
 def test_the_correction_counts_and_few_scenarios_are_named() -> None:
-    assert "no effect of it on success was found" in sentence({"it": row(PAIRS[0], 0.5, 0.01, p_holm=0.2)})
+    corrected = sentence({"it": replace(row(PAIRS[0], 0.5, 0.01, p_holm=0.2), tests=20)})
+    assert corrected.startswith("no effect of it on success was found: +50 points")
+    assert corrected.endswith("which does not survive the correction over 20 primary outcomes: p .010 becomes .200.")
     few = sentence({"it": row(PAIRS[0], 0.5, 0.06, scenarios=4, p_least=0.125)})
     assert few.startswith("4 scenarios are too few to tell") and few.endswith("p cannot be below .125.")
     one = sentence({"it": row(PAIRS[0], 0.5, None, scenarios=1, low=None, high=None, p_least=1.0)})
@@ -79,7 +83,9 @@ def model(**changes: Any) -> Results:
     found |= {
         "model": "m",
         "headline": Headline(["Nothing."]),
-        "arms": [row(pair, 0.1 * place, 0.001 if place == 3 else 0.9) for place, pair in enumerate(PAIRS)],
+        "arms": [
+            row(pair, 0.3, 0.001) if place == 3 else row(pair, 0.02 * place, 0.9) for place, pair in enumerate(PAIRS)
+        ],
         "lessons": {"agents-ft": Lesson("scripts", "run", 4, 4, 900)},
         "judge": "j",
         "twin": None,

@@ -33,31 +33,42 @@ if TYPE_CHECKING:
 @click.option(
     "--all", "everything", is_flag=True, help="Print every measure, and not only success, peeking, mentions and length."
 )
+@click.option(
+    "--secondary",
+    metavar="KEY[:CONTRAST],...",
+    default="",
+    help="Correct the p of these outcomes together, and call all others exploratory [those that the run declares].",
+)
 @db_option
 @answers
-def compare(conditions: tuple[str, ...], equivalent: float | None, everything: bool, db: str | None) -> Answer:
+def compare(
+    conditions: tuple[str, ...], equivalent: float | None, everything: bool, secondary: str, db: str | None
+) -> Answer:
     """Compare the modes of a run, two runs, or any conditions, pair by pair on the same scenarios and seeds.
 
     A condition is RUN:MODE, with +GRANTS where information was granted (@last:agents+goal), and RUN:MODE:MODEL if a
     run has several models. NAME=RUN:MODE gives it a name in the table. The primary outcome, which `localsim run
-    --primary` declares, comes first; all others are secondary, and their p are corrected together. --json has all rows.
+    --primary` declares, comes first; then the secondary ones, which --secondary declares, with p corrected together
+    (Holm). All others are exploratory, and their p are not corrected. --json has all rows.
 
     \b
     localsim compare @last
     localsim compare @last --all
+    localsim compare @last --secondary turns,success_rate:authorship
     localsim compare @last-1 @last --equivalent .1
     localsim compare @last-1:agents @last:agents
     localsim compare before=@last-1:agents taught=@last:agents script=@last-1:script
     """
     from localsim.reports import comparison
     from localsim.reports.evidence.playing import of_conditions
+    from localsim.runs.plan import secondary_in
 
     if equivalent == 0:
         raise click.BadParameter("a margin above 0", param_hint="--equivalent")
-    store = store_of(db)
+    named, store = secondary_in(secondary), store_of(db)
     with Reassurance("comparing pairs of episodes"):
         chosen = choices(store, conditions or ("@last",))
-        rows = comparison.compare_chosen(store, chosen, equivalent)
+        rows = comparison.compare_chosen(store, chosen, equivalent, secondary=named)
         told = of_conditions(store, [each for choice in chosen for each in choice.conditions])
 
     def text() -> Text:
@@ -66,14 +77,18 @@ def compare(conditions: tuple[str, ...], equivalent: float | None, everything: b
             yield from comparison.why_nothing(store, chosen)
             return
         shown = rows if everything else comparison.main_rows(rows)
-        primary = [row for row in shown if row.primary]
-        if primary:
-            yield Styled("Primary outcome, declared before the run", bold=True)
-            yield from _compared(primary, "p", equivalent)
-        for family in dict.fromkeys(row.family for row in shown if not row.primary):
-            yield Styled(f"{title_of(family_of(family))}, secondary outcomes", bold=True)
-            own = [row for row in shown if row.family == family and not row.primary]
-            yield from _compared(own, "p (Holm)", equivalent)
+        when = "named in this command" if named else "declared before the run"
+        for role, title in (
+            ("primary", "Primary outcome, declared before the run"),
+            ("secondary", f"Secondary outcomes, {when}, p corrected together"),
+        ):
+            if declared := [row for row in shown if row.role == role]:
+                yield Styled(title, bold=True)
+                yield from _compared(declared, role, equivalent)
+        for family in dict.fromkeys(row.family for row in shown if row.role == "exploratory"):
+            yield Styled(f"{title_of(family_of(family))}, exploratory: not declared, p not corrected", bold=True)
+            own = [row for row in shown if row.family == family and row.role == "exploratory"]
+            yield from _compared(own, "exploratory", equivalent)
         if len(shown) < len(rows):
             hidden = len({row.measure.heading for row in rows} - {row.measure.heading for row in shown})
             yield f"{hidden} more measures: {shlex.join(['localsim', 'compare', *conditions, '--all'])}"
@@ -93,11 +108,11 @@ def _mixtures(store: Store, chosen: Sequence[Choice]) -> list[str]:
     return warnings(store, thresholds(store, first), first, others)
 
 
-def _compared(rows: Sequence[Compared], p: str, equivalent: float | None) -> Text:
-    """Yield a table of comparisons; `p` is the heading of the p that counts."""
-    own = ["family"] if p == "p" else []
+def _compared(rows: list[Compared], role: str, equivalent: float | None) -> Text:
+    """Yield a table of comparisons in one role; declared ones are of all families."""
+    own = ["family"] if role != "exploratory" else []
     heads = [*own, "measure", "second - first", "contrast", "difference", "95%", "ICC", "d", "pairs", "p"]
-    heads += [p] if p != "p" else []
+    heads += ["p (Holm)"] if role == "secondary" else []
     heads += ["90%", f"p (within {equivalent:g})"] if equivalent else []
     lines = []
     for row in rows:
@@ -106,7 +121,7 @@ def _compared(rows: Sequence[Compared], p: str, equivalent: float | None) -> Tex
         line += [row.measure.heading, f"{row.second} - {row.first}", row.contrast or None, test.difference]
         line += ["all equal" if row.alike else _ends(test), test.icc, test.effect]
         line += [f"{test.n} on {test.scenarios} scenarios", "by construction" if row.by_construction else test.p]
-        line += [row.p_holm] if p != "p" else []
+        line += [row.p_holm] if role == "secondary" else []
         if equivalent:
             line += [equal and _ends(equal), equal and equal.p]
         lines.append(line)

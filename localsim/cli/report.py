@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localsim.cli import completion
-from localsim.cli.answers import print_text
+from localsim.cli.answers import Answer, Styled, Table, Text, answers, print_text
 from localsim.cli.common import (
     Finite,
     Reassurance,
@@ -31,12 +31,13 @@ from localsim.cli.common import (
 from localsim.cli.running.playing import refuse, strict_option
 from localsim.errors import InvalidInput, writing
 from localsim.families import family_of, title_of
-from localsim.runs.plan import CONTRASTS, primary_of
+from localsim.runs.plan import CONTRASTS
 from localsim.store.conditions import Condition, choices, without_episodes
 from localsim.store.database import Store
 
 if TYPE_CHECKING:
     from localsim.reports.document import Report, Section
+    from localsim.reports.validity.design import Design
 
 _people = click.option(
     "--people",
@@ -252,8 +253,8 @@ def _seeds(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[in
     help="Plan for these numbers of episodes of each scenario and mode.",
 )
 @db_option
-@json_option
-def design(run: str, difference: float, db: str | None, as_json: bool, **options: Any) -> None:
+@answers
+def design(run: str, difference: float, db: str | None, **options: Any) -> Answer:
     """Plan a study from a pilot run: how many scenarios and seeds find a difference, with what power.
 
     Studies are simulated with the pilot's variance between and within scenarios, and tested as `compare` tests them.
@@ -263,45 +264,44 @@ def design(run: str, difference: float, db: str | None, as_json: bool, **options
     localsim design @last --difference 2 --measure turns --contrast both --seeds 1,3
     """
     from localsim.reports.validity.design import design as designed
-    from localsim.store.queries.runs import run_row
 
     if difference == 0:
         raise click.BadParameter("a difference that is not 0", param_hint="--difference")
     store = store_of(db)
     run_id = store.run_id(run)
-    key, contrast = primary_of(run_row(store, run_id)["plan_json"])
-    key, contrast = options["measure"] or key, options["contrast"] or contrast
-    with Reassurance("computing the power", quiet=as_json):
-        rows = designed(store, run_id, abs(difference), key, contrast, options["seeds"], options["power"])
-    if as_json:
-        print_json(rows)
-        return
-    for row in rows:
-        _print_design(row, options["seeds"])
+    about = options["measure"] or "", options["contrast"] or ""
+    with Reassurance("computing the power"):
+        found = designed(store, run_id, abs(difference), *about, options["seeds"], options["power"])
+    return Answer([each.as_json() for each in found], (line for each in found for line in _designed(each)))
 
 
-def _print_design(row: dict[str, Any], seeds: tuple[int, ...]) -> None:
-    """Print the plan for one family."""
-    click.secho(
-        f"{title_of(family_of(row['family']))}: {row['measure']}, {row['contrast']}, difference {row['difference']:g}",
-        bold=True,
-    )
-    if not row["table"]:
-        click.echo(f"no plan: {row['problem']}\n")
+_ROLES = {
+    "primary": "the primary outcome of the pilot",
+    "secondary": "a secondary outcome of the pilot: the correction of its p leaves less power than this",
+    "exploratory": "exploratory in the pilot: declare it before the next run, with --primary or --secondary",
+}
+
+
+def _designed(found: Design) -> Text:
+    """Yield the plan for one family."""
+    wanted, pilot = found.wanted, found.pilot
+    key, contrast = wanted.outcome
+    yield Styled(f"{title_of(family_of(found.family))}: {key}, {contrast}, difference {wanted.difference:g}", bold=True)
+    if not found.table or pilot is None:
+        yield f"no plan: {found.problem}\n"
         return
-    pilot = row["pilot"]
-    apart = "" if pilot["separated"] else ", not told apart because each scenario has one pair"
-    click.echo(
-        f"pilot of {pilot['scenarios']} scenarios: variance {pilot['between']:.3g} between scenarios and "
-        f"{pilot['within']:.3g} within{apart}"
+    yield _ROLES[found.role]
+    apart = "" if pilot.separated else ", not told apart because each scenario has one pair"
+    yield (
+        f"pilot of {pilot.scenarios} scenarios: variance {pilot.between:.3g} between scenarios and "
+        f"{pilot.within:.3g} within{apart}"
     )
-    heads = ["scenarios", *(f"power, {each} " + ("seed" if each == 1 else "seeds") for each in seeds)]
-    print_table(heads, [[line["scenarios"], *line["power"].values()] for line in row["table"]])
-    for each, least in row["smallest"].items():
-        many = "seed" if each == "1" else "seeds"
-        least = f"{least} scenarios" if least else "more than 500 scenarios"
-        click.echo(f"power {row['wanted']:g} with {each} {many}: {least}")
-    click.echo("The pilot's variances are estimates themselves: plan for more if it is small.\n")
+    seeds = [f"{each} seed" if each == 1 else f"{each} seeds" for each in wanted.seeds]
+    yield Table(["scenarios", *(f"power, {each}" for each in seeds)], [[n, *row] for n, row in found.table.items()])
+    for each, least in zip(seeds, found.smallest, strict=True):
+        many = f"{least} scenarios" if least else "more than 500 scenarios"
+        yield f"power {wanted.power:g} with {each}: {many}"
+    yield "The pilot's variances are estimates themselves: plan for more if it is small.\n"
 
 
 @click.command()

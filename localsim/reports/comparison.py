@@ -1,14 +1,15 @@
 """Paired comparisons of conditions on the same scenario and seed: modes of a run, and conditions of several runs.
 
 A difference between modes is split in two: information (mindreaders - agents: the same separate models, which see more)
-and authorship (script - mindreaders: one writer instead of two models that see as much). One outcome is primary, as the
-plan of the run declares it; the others are secondary, and their p are corrected together (Holm).
+and authorship (script - mindreaders: one writer instead of two models that see as much). The plan of a run declares one
+primary outcome, and secondary ones, whose p are corrected together (Holm); every other difference is exploratory.
 """
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import fmean
@@ -22,7 +23,7 @@ from localsim.families import in_order
 from localsim.reports.evidence.playing import of_conditions
 from localsim.reports.measures import INVENTED, by_episode, by_name, measures_of, of_family, sided, within
 from localsim.reports.validity.findings import Difference
-from localsim.runs.plan import CONTRASTS, PRIMARY, Plan, primary_of
+from localsim.runs.plan import CONTRASTS, PRIMARY, Outcome, Plan, outcome_in, outcomes_of
 from localsim.store import conditions as spelling
 from localsim.store.conditions import Choice, Condition, names_of
 from localsim.store.database import Store
@@ -66,13 +67,18 @@ class Compared(Difference):
     """Scenarios that only the first, and only the second, completed with this seed: they are left out."""
 
     @property
+    def outcome(self) -> Outcome:
+        """The measure and what tells the modes apart."""
+        return Outcome(self.measure.key, self.contrast)
+
+    @property
     def alike(self) -> bool:
         """True if several scenarios have one and the same difference of a number."""
         return self.measure.kind == "number" and self.test.scenarios > 1 and self.test.effect is None
 
     def as_json(self) -> dict[str, Any]:
         """Return a row of `compare --json`."""
-        names = ("by_construction", "equivalence", "first", "second", "model", "primary", "plays", "unpaired")
+        names = ("by_construction", "equivalence", "first", "second", "model", "primary", "secondary", "tests", "plays")
         return {
             "family": self.family,
             **{"measure": self.measure.key, "heading": self.measure.heading, "kind": self.measure.kind},
@@ -81,6 +87,7 @@ class Compared(Difference):
             "p_holm": self.p_holm,
             **{name: getattr(self, name) for name in names},
             "equivalence": self.equivalence and self.equivalence._asdict(),
+            "unpaired": self.unpaired,
         }
 
 
@@ -109,16 +116,19 @@ def compare_chosen(
     margin: float | None = None,
     among: Collection[Unit] | None = None,
     scores: Sequence[Score] | None = None,
+    secondary: Sequence[Outcome] = (),
 ) -> list[Compared]:
     """Compare as `compare` does, for the pairs of conditions that `conditions.pairs_of` makes of a choice.
 
-    The primary outcome of a run counts only if the run alone is compared with itself.
+    What the plan of a run declares counts only if the run alone is compared with itself. `secondary` takes the place of
+    its secondary outcomes; between runs, which have no contrasts, it names measures. Raises InvalidInput if no pair has
+    one of them.
     """
     chosen = [Choice(tuple(sorted(each.conditions, key=in_contrasts)), True) if each.whole else each for each in chosen]
     conditions = [each for choice in chosen for each in choice.conditions]
     runs = list(dict.fromkeys(each.run_id for each in conditions))
     alone = len(chosen) == 1 and chosen[0].whole
-    key, contrast = primary_of(run_row(store, runs[0])["plan_json"]) if alone else ("", "")
+    declared = outcomes_of(json.loads(run_row(store, runs[0])["plan_json"])) if alone else None
     wanted = list(spelling.pairs_of(chosen))
     left_out, told = unpaired(store, wanted), of_conditions(store, conditions)
     found: list[Compared] = []
@@ -130,20 +140,39 @@ def compare_chosen(
             row = _compared(family, measure, (one, other), _paired(one, other, by_condition), margin)
             if row is not None:
                 first, second = _named(one, other, conditions)
-                primary = (measure.key, row.contrast) == (key, contrast)
-                named = replace(row, first=first, second=second, primary=primary)
                 plays, missing = told.holds(family, (one, other)), left_out[one, other].get(family, [0, 0])
-                found.append(replace(named, plays=plays, unpaired=missing))
-    secondary = [row for row in found if not row.primary]
-    corrected = stats.holm([row.test.p for row in secondary])
-    tested = [replace(row, p_holm=p) for row, p in zip(secondary, corrected, strict=True)]
-    return [*(row for row in found if row.primary), *tested]
+                found.append(replace(row, first=first, second=second, plays=plays, unpaired=missing))
+    if declared is None:  # between runs a measure names all of its differences
+        keys = {each.key for each in secondary}
+        named = {row.outcome for row in found if row.measure.key in keys}
+        _check_named(keys, {row.measure.key for row in found})
+    else:
+        named = set(secondary or declared.secondary) - {declared.primary}
+        _check_named(map(str, secondary), {str(row.outcome) for row in found})
+    return _in_roles(found, declared and declared.primary, named)
+
+
+def _check_named(given: Iterable[str], known: Collection[str]) -> None:
+    """Raise InvalidInput for an outcome that no pair of conditions has."""
+    for name in given:
+        if name not in known:
+            hint = suggest(name, known) or f"such as {', '.join(sorted(known)[:4])}; localsim compare --json has all"
+            raise InvalidInput(f"no two conditions are compared by {name}", where="--secondary", hint=hint)
+
+
+def _in_roles(found: Sequence[Compared], primary: Outcome | None, secondary: Collection[Outcome]) -> list[Compared]:
+    """Return comparisons as they were declared, the primary ones first, then the secondary ones with corrected p."""
+    first = [replace(row, primary=True) for row in found if row.outcome == primary]
+    second = [replace(row, secondary=True) for row in found if row.outcome in secondary]
+    corrected, tests = stats.holm([row.test.p for row in second]), sum(row.test.p is not None for row in second)
+    second = [replace(row, p_holm=p, tests=tests) for row, p in zip(second, corrected, strict=True)]
+    return [*first, *second, *(row for row in found if row.outcome not in {primary, *secondary})]
 
 
 def main_rows(rows: Sequence[Compared]) -> list[Compared]:
-    """Return the rows of the primary outcome and of MAIN; all rows of a family that has none of these."""
+    """Return the rows of declared outcomes and of MAIN; all rows of a family that has none of MAIN."""
     families = {row.family for row in rows if row.measure.key in MAIN}
-    return [row for row in rows if row.primary or row.measure.key in MAIN or row.family not in families]
+    return [row for row in rows if row.role != "exploratory" or row.measure.key in MAIN or row.family not in families]
 
 
 def _within(values: Mapping[Unit, float], among: Collection[Unit]) -> dict[Unit, float]:
@@ -181,23 +210,24 @@ def _unpaired(first: set[Unit], second: set[Unit], by_scenario: bool) -> list[in
     return [len(ours - both), len(theirs - both)]
 
 
-def check_primary(plan: Plan) -> None:
-    """Raise InvalidInput unless the primary outcome of a plan is the default or a compared measure."""
-    if plan.primary == PRIMARY:
-        return
-    key, _, contrast = plan.primary.partition(":")
+def check_outcomes(plan: Plan) -> None:
+    """Raise InvalidInput unless the outcomes of a plan are compared measures; the default one may lack a measure."""
     families = dict.fromkeys(loaded.scenario.family for loaded in plan.scenarios if loaded.scenario.family)
     compared = {measure.key: measure for measure in measures_of(families) if measure.compared}
-    keys = list(compared)
-    zero = [mode for mode in CONTRASTS[contrast] if key in compared and mode in compared[key].structural_zero]
-    if zero:
+    for text in (*([] if plan.primary == PRIMARY else [plan.primary]), *plan.secondary):
+        _check_outcome(outcome_in(text, "outcome"), compared)
+
+
+def _check_outcome(outcome: Outcome, compared: Mapping[str, Measure]) -> None:
+    key, contrast = outcome
+    if key not in compared:
+        hint = suggest(key, compared) or f"measures are {', '.join(compared)}"
+        raise InvalidInput(f"modes are not compared by the measure {key!r}", hint=hint)
+    if zero := [mode for mode in CONTRASTS[contrast] if mode in compared[key].structural_zero]:
         raise InvalidInput(
             f"{key} is 0 by construction in {zero[0]} mode, so this difference tests nothing",
             hint="choose another measure or difference",
         )
-    if key not in keys:
-        hint = suggest(key, keys) or f"measures are {', '.join(keys)}"
-        raise InvalidInput(f"modes are not compared by the measure {key!r}", hint=hint)
 
 
 def pilot(store: Store, run_id: str, key: str, contrast: str) -> dict[str, dict[str, list[float]]]:
@@ -364,6 +394,11 @@ def remarks(rows: Sequence[Compared]) -> Iterator[str]:
         "scenarios' mean differences. ICC: resemblance of the pairs of a scenario. d: mean / standard deviation of "
         "the scenarios' mean differences. -: cannot be known from these scenarios."
     )
+    if tests := [row for row in rows if row.role == "exploratory" and row.test.p is not None]:
+        yield (
+            f"Exploratory differences were not declared before the run, and their p are not corrected: of these "
+            f"{len(tests)} about {len(tests) / 20:.1f} have p below .05 even if nothing differs. They are no findings."
+        )
     if any(row.alike for row in rows):
         yield "all equal: every scenario has this difference, so nothing shows how far others would be from it."
     if any(row.test.effect is None and not row.alike and row.test.low is not None for row in rows):

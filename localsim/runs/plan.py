@@ -7,7 +7,7 @@ import math
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from localsim.backends.person import NAME as PERSON
 from localsim.conversation.episode import (
@@ -47,6 +47,30 @@ PRIMARY = "success_rate:information"
 """The primary outcome of a plan that declares none."""
 
 
+class Outcome(NamedTuple):
+    """A measure and a difference between modes."""
+
+    key: str
+    contrast: str
+
+    def __str__(self) -> str:
+        return f"{self.key}:{self.contrast}"
+
+
+class Outcomes(NamedTuple):
+    """The outcomes that are declared before a run."""
+
+    primary: Outcome
+    secondary: tuple[Outcome, ...] = ()
+
+    def sentence(self) -> str:
+        """Return what is declared, as a report says it."""
+        told = f"primary {self.primary}"
+        if self.secondary:
+            told += f"; secondary {', '.join(map(str, self.secondary))}, whose p are corrected together (Holm)"
+        return f"{told}; every other difference is exploratory, and its p is not corrected"
+
+
 @dataclass(frozen=True)
 class Plan:
     """The plan of a run: scenarios, modes, models and settings."""
@@ -77,6 +101,9 @@ class Plan:
     primary: str = ""
     """The one outcome that the run is to decide, declared before it: the key of a measure and a contrast, KEY:CONTRAST.
     Without the contrast it is `information`; without the key it is PRIMARY."""
+    secondary: Sequence[str] = ()
+    """Further outcomes that are declared before the run, in the same form: their p are corrected together (Holm). Every
+    other difference is exploratory."""
     perturb: int = 0
     """Number of variants of the prompt and sampling, with the usual one; 0 means the usual one alone."""
     see: Sequence[str] = ()
@@ -90,7 +117,7 @@ class Plan:
     def __post_init__(self) -> None:
         if self.layouts is None:
             object.__setattr__(self, "layouts", layouts_of((self.model, *self.roles.values())))
-        self._resolve_primary()
+        self._resolve_outcomes()
         for role in self.roles:
             check_agent(role, self._agents, " whom a model could play", (WRITER,))
         self._check_choices()
@@ -110,13 +137,14 @@ class Plan:
                 hint = f"use --mode {','.join(own.modes)}"
                 raise InvalidInput(f"{own.name} in {refused[0]} mode: {own.only_modes}", hint=hint)
 
-    def _resolve_primary(self) -> None:
-        key, _, contrast = (self.primary or PRIMARY).partition(":")
-        contrast = contrast or "information"
-        if not key or contrast not in CONTRASTS:
-            hint = f"KEY or KEY:CONTRAST, such as {PRIMARY}; contrasts are {', '.join(CONTRASTS)}"
-            raise InvalidInput(f"primary = {self.primary!r}", hint=hint)
-        object.__setattr__(self, "primary", f"{key}:{contrast}")
+    def _resolve_outcomes(self) -> None:
+        primary = outcome_in(self.primary or PRIMARY, "primary")
+        secondary = secondary_in(self.secondary)
+        if primary in secondary:
+            hint = "leave it out of the secondary outcomes"
+            raise InvalidInput(f"{primary} is the primary outcome", where="secondary", hint=hint)
+        object.__setattr__(self, "primary", str(primary))
+        object.__setattr__(self, "secondary", tuple(map(str, secondary)))
 
     def _resolve_grants(self) -> None:
         """Write each grant in its one form; a plan that grants nothing has none."""
@@ -208,7 +236,7 @@ class Plan:
         """Return everything that `resume` needs, with scenarios by hash; what is not given is left out."""
         own = {"scenarios": [loaded.hash for loaded in self.scenarios], "sampling": self.draws.stated()}
         data = asdict(self) | own
-        for name in ("perturb", "see", "weights", "layouts"):
+        for name in ("secondary", "perturb", "see", "weights", "layouts"):
             if not data[name]:
                 del data[name]
         if self.edition == 1:
@@ -259,10 +287,31 @@ def plan_of(plan_json: str, scenario_of: Callable[[str], LoadedScenario]) -> Pla
     return Plan(**{"layouts": {}, **data})
 
 
-def primary_of(plan_json: str) -> tuple[str, str]:
-    """Return the measure and the contrast that a stored plan declares as its primary outcome."""
-    key, _, contrast = str(json.loads(plan_json).get("primary", PRIMARY)).partition(":")
-    return key, contrast
+def outcome_in(text: str, name: str) -> Outcome:
+    """Return the outcome of KEY or KEY:CONTRAST; `name` is that of the option. Raises InvalidInput."""
+    key, _, contrast = text.strip().partition(":")
+    contrast = contrast or "information"
+    if not key or contrast not in CONTRASTS:
+        hint = f"KEY or KEY:CONTRAST, such as {PRIMARY}; contrasts are {', '.join(CONTRASTS)}"
+        raise InvalidInput(f"{name} = {text!r}", hint=hint)
+    return Outcome(key, contrast)
+
+
+def secondary_in(given: str | Sequence[str]) -> tuple[Outcome, ...]:
+    """Return outcomes, each once, of texts or of one text with commas; none of an empty one. Raises InvalidInput."""
+    texts = (given.split(",") if given else ()) if isinstance(given, str) else given
+    return tuple(dict.fromkeys(outcome_in(text, "secondary") for text in texts))
+
+
+def outcomes_of(plan: Mapping[str, Any]) -> Outcomes:
+    """Return what a stored plan declares."""
+    primary = outcome_in(plan.get("primary", PRIMARY), "primary")
+    return Outcomes(primary, secondary_in(plan.get("secondary", ())))
+
+
+def primary_of(plan_json: str) -> Outcome:
+    """Return the primary outcome of a stored plan."""
+    return outcomes_of(json.loads(plan_json)).primary
 
 
 def command_of(plan: Mapping[str, Any], scenarios: Sequence[str]) -> str:
@@ -289,6 +338,7 @@ def command_of(plan: Mapping[str, Any], scenarios: Sequence[str]) -> str:
         ("--gpu", plan["gpu"], "auto"),
         ("--threads", plan["threads"], None),
         ("--primary", plan.get("primary", PRIMARY), PRIMARY),
+        ("--secondary", ",".join(plan.get("secondary", ())), ""),
         ("--perturb", plan.get("perturb", 0), 0),
         *_thresholds_of(plan.get("weights", "").rpartition(" ")[0]),
     ):

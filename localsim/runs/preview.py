@@ -31,6 +31,7 @@ class Preview:
     repro: str
     parallel: int
     primary: str
+    secondary: Sequence[str]
     memory: Sequence[str]
     """One line for each model."""
     lanes: Mapping[str, Curve]
@@ -59,6 +60,7 @@ def preview(plan: Plan, store: Store, say: Callable[[str], None]) -> Preview:
         repro=plan.repro,
         parallel=parallel,
         primary=plan.primary,
+        secondary=plan.secondary,
         memory=[str(each) for each in memory_plans(needs)],
         lanes=curves(needs),
         forecast=minutes(plan, parallel, store),

@@ -8,9 +8,10 @@ model's, scenario by scenario: what was built into the twin.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from localsim import stats
 from localsim.conversation.measures import Measure
@@ -25,6 +26,7 @@ from localsim.store.database import Store
 from localsim.study.design import ARMS, FINE_TUNED, SOLVABLE
 
 Values = dict[Unit, float]
+Tested = TypeVar("Tested", bound=Difference)
 EVERY = "all tasks"
 """Task of the rows over all scenarios."""
 CAUSES = {
@@ -63,9 +65,8 @@ def contrasts(store: Store, conditions: Sequence[Condition], task_of: Mapping[st
         if by_label.keys() >= set(pair)
         for contrast in _by_task(family, measure, pair, [values[by_label[label]] for label in pair], task_of)
     ]
-    p = corrected([each.test.p for each in found], [each.primary for each in found])
-    found = [replace(each, p_holm=own) for each, own in zip(found, p, strict=True)]
-    return sorted(found, key=lambda each: not each.primary)
+    tested = _tested(found, [each.primary for each in found])
+    return sorted(tested, key=lambda each: not each.primary)
 
 
 def corrected(p: Sequence[float | None], groups: Sequence[object]) -> list[float | None]:
@@ -76,6 +77,16 @@ def corrected(p: Sequence[float | None], groups: Sequence[object]) -> list[float
         for place, value in zip(places, stats.holm([p[place] for place in places]), strict=True):
             found[place] = value
     return found
+
+
+def _tested(found: Sequence[Tested], groups: Sequence[object]) -> list[Tested]:
+    """Return differences with their p corrected in each group; all of a study are declared, in its design."""
+    p = [each.test.p for each in found]
+    sizes = Counter(group for group, own in zip(groups, p, strict=True) if own is not None)
+    return [
+        replace(each, p_holm=own, tests=sizes[group], secondary=not each.primary)
+        for each, own, group in zip(found, corrected(p, groups), groups, strict=True)
+    ]
 
 
 def _by_task(
@@ -158,11 +169,10 @@ def premiums(store: Store, runs: Mapping[str, str]) -> list[Premium]:
         for premium in _of_contrast(family, measure, contrast, by_condition, runs)
     ]
     groups = [(each.primary, place if each.declared else None) for place, each in enumerate(found)]
-    changed = corrected([each.test.p for each in found], groups)
     equal = corrected([each.equivalence.p for each in found], groups)
     tested = [
-        replace(each, p_holm=one, equivalence=replace(each.equivalence, p_holm=other))
-        for each, one, other in zip(found, changed, equal, strict=True)
+        replace(each, equivalence=replace(each.equivalence, p_holm=p))
+        for each, p in zip(_tested(found, groups), equal, strict=True)
     ]
     order, measures = in_order(each.family for each in found), list(MARGINS)
     return sorted(

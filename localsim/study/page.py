@@ -158,8 +158,7 @@ _PREMIUM = (
     f"can find nothing with so few scenarios. *{BOTH}*: the twin's difference minus the model's, scenario by scenario. "
     "Success and turns by information are primary. The change of success in one run, of the model or of its twin, is "
     "the declared outcome of this run: its p are uncorrected, as in the tables of modes. The p of the other primary "
-    "rows are corrected together (Holm), and so are those of all other rows; the p of the second test likewise. The "
-    "tables of modes correct p among more rows, so their p may be larger."
+    "rows are corrected together (Holm), and so are those of all other rows; the p of the second test likewise."
 )
 
 
@@ -200,7 +199,7 @@ def _difference(row: Difference) -> str:
 
 
 def _p(row: Difference) -> str:
-    return "-" if row.p is None else f"{row.p:.3f}" + (" (primary)" if row.primary else "")
+    return "-" if row.p is None else f"{row.p:.3f}" + ("" if row.secondary else f" ({row.role})")
 
 
 def _side_by_side(models: Sequence[Results]) -> Section:
@@ -216,7 +215,7 @@ def _side_by_side(models: Sequence[Results]) -> Section:
 
 _READ = (
     "Intervals are 95%, over scenarios. Differences are second minus first on the same scenario and seed; p flips the "
-    "signs of scenarios. In the tables of modes, the primary outcome is uncorrected and all others are corrected "
-    "together (Holm). In the table of the arms, success over all tasks is primary: its p are corrected together, and "
-    "those of all other rows together."
+    "signs of scenarios. In the tables of modes, the primary outcome was declared before the runs, and all others are "
+    "exploratory; no p is corrected there. In the table of the arms, success over all tasks is primary: its p are "
+    "corrected together, and those of all other rows together."
 )

@@ -105,6 +105,12 @@ from localsim.store.queries.runs import progress_of
     help="Declare the primary outcome: a measure, and information, authorship or both.",
 )
 @click.option(
+    "--secondary",
+    metavar="KEY[:CONTRAST],...",
+    default="",
+    help="Declare secondary outcomes: their p are corrected together, and all others are exploratory [none].",
+)
+@click.option(
     "--leaks/--no-leaks",
     default=None,
     help="Look for leaked facts at the end, or not [yes, unless all players are scripted].",
@@ -170,11 +176,12 @@ def _run(scenarios: tuple[str, ...], options: Mapping[str, Any]) -> Answer:
         layouts=free(layouts_of(models), models) if options["length"] == "free" else None,
         overflow=options["overflow"],
         primary=options["primary"],
+        secondary=options["secondary"],
         perturb=options["perturb"],
         see=grants_of(options["see"], announced=options["announced"], decoys=options["decoys"]),
         **settings_of(options),
     )
-    _check_primary(plan)
+    _check_outcomes(plan)
     weights = weights_from(options["weights"], options["sensitivity"])
     store, cluster = store_of(options["db"]), options["cluster"]
     if options["dry_run"]:
@@ -226,11 +233,11 @@ def resume(
     return conclusion(result, store.path, fail_on_error, strict=strict)
 
 
-def _check_primary(plan: Plan) -> None:
-    if plan.primary != PRIMARY:
-        from localsim.reports.comparison import check_primary
+def _check_outcomes(plan: Plan) -> None:
+    if plan.primary != PRIMARY or plan.secondary:
+        from localsim.reports.comparison import check_outcomes
 
-        check_primary(plan)
+        check_outcomes(plan)
 
 
 def _plan(plan: Plan, found: preview.Preview) -> Text:

@@ -179,7 +179,7 @@ def conclusions(reports: Sequence[Report], shared: Mapping[str, Iterable[Unit]])
     return found
 
 
-_OUTCOMES = ("gain", "loss", "change", "none", "untold")
+_OUTCOMES = ("gain", "loss", "change", "exploratory", "none", "untold")
 
 
 def _concluded(own: Sequence[Told], outcome: str) -> str:
@@ -193,6 +193,8 @@ def _concluded(own: Sequence[Told], outcome: str) -> str:
         return f"{model} did worse with the other side in view{against}: {amounts}."
     if outcome == "change":
         return f"Seeing the other side changed {model}, but that is not known to be a gain: {amounts}."
+    if outcome == "exploratory":
+        return f"What seeing the other side changed for {model} is exploratory, not declared before the run: {amounts}."
     if outcome == "none":
         although = ", although it was built to have one" if built else ""
         return f"No gain from seeing the other side was found for {model}{although}: {amounts}."
@@ -214,11 +216,12 @@ def _amounts(told: Told) -> str:
     if found.interval is None:
         return f"{change} ({_over(found.scenarios)})"
     low, high = sorted(found.interval, key=abs)
-    if found.verdict == "found":
+    if found.verdict in ("found", "exploratory"):
         factor, decimals = (100, 0) if told.about.kind == "share" else (1, 1)
         least, most = (_size(factor * abs(end), decimals) for end in (low, high))
         return f"{change} (95% interval {least} to {most})"
-    return f"{change} (95% interval {_signed(told, found.interval[0])} to {_signed(told, found.interval[1])})"
+    doubt = f"; this {found.doubt}" if found.doubt else ""
+    return f"{change} (95% interval {_signed(told, found.interval[0])} to {_signed(told, found.interval[1])}{doubt})"
 
 
 def _told(reports: Sequence[Report], shared: Mapping[str, Iterable[Unit]]) -> Iterator[Told]:
@@ -306,9 +309,11 @@ def _success(found: Finding, success: Finding) -> str:
     first, second = _texts(success.levels, 100, 0)
     if first == second:
         return f"Its success was the same, {first}%."
-    sure = "that difference may be chance"
+    sure = f"that difference {success.doubt or 'may be chance'}"
     if success.verdict == "found":
         sure = "that difference was found" + (", too" if found.verdict == "found" else "")
+    elif success.verdict == "exploratory":
+        sure = "that difference is exploratory, because it was not declared before the run"
     return f"Its success was {first}% as agents and {second}% as mindreaders; {sure}."
 
 
@@ -320,9 +325,11 @@ def _verdict(told: Told) -> Iterator[str]:
         least = next(count for count in itertools.count(1) if stats.least_p(count) <= LEVEL)
         count = _number(found.scenarios).capitalize()
         yield f"{count} {are} too few to tell any difference: at least {_number(least)} are needed."
-    elif found.verdict == "found" and found.interval:
+    elif found.verdict in ("found", "exploratory") and found.interval:
         low, high = (_signed(told, end) for end in sorted(found.interval, key=abs))
         yield f"That is {_signed(told, found.difference)} (95% interval {low} to {high}; {over})."
+        if found.verdict == "exploratory":
+            yield "This is exploratory, because it was not declared before the run: it is no finding."
     elif found.alike:
         same = _signed(told, found.difference)
         yield f"All {found.scenarios} scenarios differ by the same amount, {same}, so no interval can be computed."
@@ -333,6 +340,8 @@ def _verdict(told: Told) -> Iterator[str]:
         most = _amount(told, max(map(abs, found.interval)))
         but = "" if found.interval[0] <= 0 <= found.interval[1] else ", although the 95% interval leaves out zero"
         yield f"No difference was found{but} (95% interval {low} to {high}; {over})."
+        if found.doubt:
+            yield f"The difference {found.doubt}."
         yield f"A difference of up to {most} could have been missed."
 
 
@@ -358,12 +367,16 @@ def _conclusion(own: Sequence[Told]) -> Iterator[str]:
     if "none" in where:
         although = ", although it was built to have one" if built else ""
         yield f"So no gain from seeing the other side was found for {model} in {where['none']}{although}."
+    if "exploratory" in where:
+        yield f"So what it changed for {model} in {where['exploratory']} is exploratory."
     if "untold" in where:
         yield f"So nothing can be said about a gain of {model} in {where['untold']}."
 
 
 def _outcome(told: Told) -> str:
-    """Return gain, loss, change (a difference that is neither), none (not found) or untold (no test could tell)."""
+    """Return gain, loss, change (a difference that is neither), exploratory (not declared), none (not found) or untold
+    (no test could tell).
+    """
     found = told.found
     if found.verdict == "withheld":
         return "untold"
@@ -374,6 +387,8 @@ def _outcome(told: Told) -> str:
         return "gain" if directions == {1} else "loss"
     if found.verdict == "found":
         return "change"
+    if found.verdict == "exploratory":
+        return "exploratory"
     return "untold" if found.too_few or found.alike else "none"
 
 

@@ -2,54 +2,90 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from localsim import stats
 from localsim.errors import InvalidInput
 from localsim.reports.comparison import pilot
+from localsim.reports.validity.findings import Role
+from localsim.runs.plan import Outcome, outcomes_of
 from localsim.store.database import Store
-
-Row = dict[str, Any]
+from localsim.store.queries.runs import run_row
 
 SCENARIOS = (6, 8, 12, 16, 24, 32, 45, 64, 90)
 """Numbers of scenarios in the table."""
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """The difference that a study is to find."""
+
+    outcome: Outcome
+    difference: float
+    power: float
+    seeds: Sequence[int]
+
+
+@dataclass(frozen=True)
+class Design:
+    """A plan of a study for one family."""
+
+    wanted: Wanted
+    family: str
+    pilot: stats.Spread | None
+    role: Role
+    """As what the pilot declared the outcome."""
+    problem: str = ""
+    """Why there is no plan; empty if there is one."""
+    table: Mapping[int, Sequence[float]] = field(default_factory=dict)
+    """Number of scenarios -> power with each number of seeds."""
+    smallest: Sequence[int | None] = ()
+    """The least number of scenarios with the wanted power, with each number of seeds; None if MOST do not suffice."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return a row of `design --json`."""
+        wanted, seeds = self.wanted, list(map(str, self.wanted.seeds))
+        table = [{"scenarios": count, "power": dict(zip(seeds, row, strict=True))} for count, row in self.table.items()]
+        named = {"measure": wanted.outcome.key, "contrast": wanted.outcome.contrast, "role": self.role}
+        named |= {"difference": wanted.difference, "wanted": wanted.power, "family": self.family}
+        found = {"pilot": self.pilot and self.pilot._asdict(), "problem": self.problem, "table": table}
+        return {**named, **found, "smallest": dict(zip(seeds, self.smallest, strict=True)) if self.table else {}}
+
+
 def design(
-    store: Store, run_id: str, difference: float, key: str, contrast: str, seeds: Sequence[int], wanted: float
-) -> list[Row]:
-    """Return a row for each family of a pilot run: its variances, power by scenarios and seeds, and least scenarios.
+    store: Store, run_id: str, difference: float, key: str, contrast: str, seeds: Sequence[int], power: float
+) -> list[Design]:
+    """Return a plan for each family of a pilot run; an empty key or contrast is that of the primary outcome.
 
     Raises InvalidInput if the run has no such pairs, or if they vary in no family.
     """
-    found = [
-        _row(family, differences, difference, seeds, wanted)
-        for family, differences in pilot(store, run_id, key, contrast).items()
-    ]
-    if not any(row["table"] for row in found):
+    declared = outcomes_of(json.loads(run_row(store, run_id)["plan_json"]))
+    outcome = Outcome(key or declared.primary.key, contrast or declared.primary.contrast)
+    role: Role = "secondary" if outcome in declared.secondary else "exploratory"
+    role = "primary" if outcome == declared.primary else role
+    wanted = Wanted(outcome, difference, power, seeds)
+    found = [_of_family(family, groups, wanted, role) for family, groups in pilot(store, run_id, *outcome).items()]
+    if not any(each.table for each in found):
         raise InvalidInput(
-            f"a design needs differences that vary: {found[0]['problem']}",
-            where=f"run {run_id}, {key}, {contrast}",
+            f"a design needs differences that vary: {found[0].problem}",
+            where=f"run {run_id}, {outcome.key}, {outcome.contrast}",
             hint="run a pilot with more scenarios, such as 12 with -n 2",
         )
-    named = {"measure": key, "contrast": contrast, "difference": difference, "wanted": wanted}
-    return [{**named, **row} for row in found]
+    return found
 
 
-def _row(
-    family: str, differences: dict[str, list[float]], difference: float, seeds: Sequence[int], wanted: float
-) -> Row:
+def _of_family(family: str, differences: dict[str, list[float]], wanted: Wanted, role: Role) -> Design:
     spread = stats.spread_of(differences)
-    row: Row = {"family": family, "pilot": None, "problem": "", "table": [], "smallest": {}}
     if spread is None:
-        return {**row, "problem": "the pilot has one scenario"}
-    row["pilot"] = spread._asdict()
+        return Design(wanted, family, None, role, "the pilot has one scenario")
     if spread.between + spread.within < 1e-12:
-        return {**row, "problem": f"the pilot's {spread.scenarios} scenarios differ by the same amount"}
-    row["table"] = [
-        {"scenarios": count, "power": {str(each): stats.power(spread, difference, count, each) for each in seeds}}
-        for count in SCENARIOS
-    ]
-    row["smallest"] = {str(each): stats.smallest(spread, difference, each, wanted) for each in seeds}
-    return row
+        problem = f"the pilot's {spread.scenarios} scenarios differ by the same amount"
+        return Design(wanted, family, spread, role, problem)
+    table = {
+        count: [stats.power(spread, wanted.difference, count, each) for each in wanted.seeds] for count in SCENARIOS
+    }
+    least = [stats.smallest(spread, wanted.difference, each, wanted.power) for each in wanted.seeds]
+    return Design(wanted, family, spread, role, "", table, least)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from localsim.reports.validity.findings import Finding
+from localsim.reports.validity.findings import Finding, p_text
 
 CAUSES = {
     "information": "seeing every side",
@@ -17,6 +17,8 @@ CAUSES = {
     "information+author": "one author, turn by turn, who sees every side,",
 }
 """Name of a contrast -> what tells its two modes apart."""
+EXPLORATORY = "exploratory: not declared before the run, p not corrected"
+"""What is said of a difference that would be found if it had been declared."""
 
 
 def effect(cause: str, found: Finding, heading: str) -> str:
@@ -24,25 +26,27 @@ def effect(cause: str, found: Finding, heading: str) -> str:
     if found.verdict == "withheld":
         return f"how {cause} changes {heading} depends on the wording of the prompts, so this report withholds it"
     levels = _levels(found)
-    if found.verdict == "found" and found.interval:
+    if found.verdict in ("found", "exploratory") and found.interval:
         did = "lowered" if found.difference < 0 else "raised"
         low, high = (_size(abs(end), found.kind, "") for end in sorted(found.interval, key=abs))
         amount = amount_of(abs(found.difference), found.kind, sign="")
         way = f", from {' to '.join(levels)}" if levels else ""
-        return f"{cause} {did} {heading} by {amount}{way} (95% interval {low} to {high}, {scenarios(found.scenarios)})"
+        known = f"95% interval {low} to {high}, {scenarios(found.scenarios)}"
+        hint = f", which is {EXPLORATORY}" if found.verdict == "exploratory" else ""
+        return f"{cause} {did} {heading} by {amount}{way} ({known}){hint}"
     known = ", ".join(known_of(found))
     if found.scenarios == 1:
         return f"one scenario cannot tell whether {cause} changes {heading} ({known})"
     if found.too_few:
         return (
             f"{scenarios(found.scenarios)} are too few to tell whether {cause} changes {heading} ({known}): p cannot "
-            f"be below {_p(found.p_least)}"
+            f"be below {p_text(found.p_least)}"
         )
     if found.alike:
         return f"{cause} changed {heading} by {known} in all {scenarios(found.scenarios)}, so it has no interval"
     many = scenarios(found.scenarios)
     told = f"{', '.join(levels)} (difference {known}, {many})" if levels else f"{known} ({many})"
-    return f"no effect of {cause} on {heading} was found: {told}"
+    return f"no effect of {cause} on {heading} was found: {told}" + (f", which {found.doubt}" if found.doubt else "")
 
 
 def effects(causes: Mapping[str, Finding], heading: str) -> str:
@@ -82,7 +86,3 @@ def _levels(found: Finding) -> list[str]:
 
 def _size(value: float, kind: str, sign: str = "+") -> str:
     return f"{100 * value:{sign}.0f}" if kind == "share" else f"{value:{sign}.2f}"
-
-
-def _p(value: float) -> str:
-    return "< .001" if value < 0.001 else f"{value:.3f}".lstrip("0")

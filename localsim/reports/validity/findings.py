@@ -14,7 +14,8 @@ from localsim import stats
 from localsim.conversation.measures import Measure
 
 LEVEL = 0.05
-Verdict = Literal["found", "not told", "withheld"]
+Verdict = Literal["found", "exploratory", "not told", "withheld"]
+Role = Literal["primary", "secondary", "exploratory"]
 _NIL = 1e-9
 """A difference below this is an error of rounding in the computer."""
 
@@ -27,8 +28,17 @@ class Difference:
     measure: Measure
     test: stats.Paired
     primary: bool
+    secondary: bool = field(default=False, kw_only=True)
+    """Declared before the run, as the primary ones; all others are exploratory."""
     p_holm: float | None = field(default=None, kw_only=True)
     """After correction."""
+    tests: int = field(default=0, kw_only=True)
+    """The number of tests over which p is corrected; 0 if it is not."""
+
+    @property
+    def role(self) -> Role:
+        """As what it was declared."""
+        return "primary" if self.primary else "secondary" if self.secondary else "exploratory"
 
     @property
     def p(self) -> float | None:
@@ -55,13 +65,18 @@ class Finding:
     interval: tuple[float, float] | None
     scenarios: int
     p: float | None
-    """That of the test that counts: corrected, unless the comparison is primary."""
+    """That of the test that counts: corrected, if it is corrected."""
     p_least: float
     """The least p that a test of so many scenarios can have."""
     verdict: Verdict
-    """`found` if the test finds the difference (p <= LEVEL) and the interval leaves out 0; `withheld` if its sign turns
-    in some variant of the prompts.
+    """`found` if the test finds the difference (p <= LEVEL) and the interval leaves out 0, or `exploratory` if this was
+    not declared before the run; `withheld` if its sign turns in some variant of the prompts.
     """
+    role: Role = "primary"
+    p_alone: float | None = None
+    """Without correction."""
+    tests: int = 0
+    """The number of tests over which p is corrected; 0 if it is not."""
     of: Difference | None = field(default=None, compare=False, repr=False)
     """What it was made from."""
 
@@ -74,6 +89,23 @@ class Finding:
     def alike(self) -> bool:
         """True if every scenario differs by the same amount, which is not 0: an interval cannot be computed then."""
         return self.interval is None and abs(self.difference) > _NIL and not self.too_few
+
+    @property
+    def doubt(self) -> str:
+        """What is said of a difference whose interval leaves out 0 although it is not told; empty for all others."""
+        if self.verdict != "not told" or self.interval is None or self.interval[0] <= 0 <= self.interval[1]:
+            return ""
+        if self.p is None:
+            return "is not tested, because the measure can only be 0 in one of the modes"
+        if self.p_alone is not None and self.p_alone <= LEVEL:
+            over = f"the correction over {self.tests} {self.role} outcomes"
+            return f"does not survive {over}: p {p_text(self.p_alone)} becomes {p_text(self.p)}"
+        return f"is not found by the test over scenarios: p {p_text(self.p)}"
+
+
+def p_text(p: float | None) -> str:
+    """Return a p in the form of sentences, such as .032."""
+    return "unknown" if p is None else "< .001" if p < 0.001 else f"{p:.3f}".lstrip("0")
 
 
 class Bar(NamedTuple):
@@ -106,9 +138,16 @@ def finding(
         scenarios=test.scenarios,
         p=p,
         p_least=test.p_least,
-        verdict="withheld" if withheld else "found" if sure else "not told",
+        verdict="withheld" if withheld else "not told" if not sure else _if_sure(found.role),
+        role=found.role,
+        p_alone=test.p,
+        tests=found.tests,
         of=found,
     )
+
+
+def _if_sure(role: Role) -> Verdict:
+    return "exploratory" if role == "exploratory" else "found"
 
 
 @dataclass(frozen=True)

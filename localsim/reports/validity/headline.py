@@ -15,7 +15,7 @@ from localsim.reports.comparison import Compared
 from localsim.reports.document import Report
 from localsim.reports.evidence.interviews import answered
 from localsim.reports.results import Number, Result
-from localsim.reports.validity.effects import CAUSES, effect, known_of
+from localsim.reports.validity.effects import CAUSES, EXPLORATORY, effect, known_of
 from localsim.reports.validity.findings import Answer, Finding, Headline, finding
 
 SUCCESS = "success_rate"
@@ -148,18 +148,26 @@ def _ranking(title: str, data: Report, own: Sequence[Compared], told: Collection
 def _sure(tests: Sequence[Finding]) -> str:
     """Return which of the differences in success are found, each with its size and interval."""
     found = [each for each in tests if each.verdict == "found"]
+    hints = [each for each in tests if each.verdict == "exploratory"]
+    doubtful = [each for each in tests if each.doubt]
     if any(each.verdict == "withheld" for each in tests):
         return "this order depends on the wording of the prompts"
-    if not found:
+    if not (found or hints or doubtful):
         if len(tests) == 1:
             return "chance can explain the difference between {} and {}".format(*tests[0].conditions)
         return "chance can explain these differences"
-    parts = []
-    for each in found:
-        size, *between = (text.replace("+", "") for text in known_of(_upwards(each)))
-        parts.append(f"{each.conditions[0]} and {each.conditions[1]} differ by {size} ({', '.join(between)})")
-    rest = ", and can tell no other two modes apart" if len(found) < len(tests) else ""
-    return f"this run finds that {', '.join(parts)}{rest}"
+    parts = [f"this run finds that {', '.join(map(_apart, found))}"] if found else []
+    parts += [f"{', '.join(map(_apart, hints))}, which is {EXPLORATORY}"] if hints else []
+    parts += [f"{_apart(each)}, which {each.doubt}" for each in doubtful]
+    if len(found) + len(hints) + len(doubtful) == len(tests):
+        return "; ".join(parts)
+    return "; ".join(parts) + ("; this run" if hints or doubtful else ", and") + " can tell no other two modes apart"
+
+
+def _apart(found: Finding) -> str:
+    """Return by how much two modes differ."""
+    size, *between = (text.replace("+", "") for text in known_of(_upwards(found)))
+    return f"{found.conditions[0]} and {found.conditions[1]} differ by {size} ({', '.join(between)})"
 
 
 def _upwards(found: Finding) -> Finding:
