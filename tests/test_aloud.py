@@ -318,7 +318,9 @@ def test_what_was_not_declared_is_exploratory_and_a_correction_is_named() -> Non
     reports, units = one_model(0.3, "exploratory", half=0.1, role="exploratory")
     text = paragraph(reports, units)
     assert "exploratory, because it was not declared before the run" in text and "No difference" not in text
-    assert "what it changed for m in Bargaining is exploratory" in text and "premium was found" not in text
+    assert "what it changed for m in Bargaining is exploratory" in text and "gained" not in text
+    (alone,) = conclusions(reports, units)
+    assert alone.startswith("What seeing the other side changed for m is exploratory, not declared before the run: 30 ")
     corrected = {"p": 0.09, "p_alone": 0.03, "tests": 3, "role": "secondary"}
     text = paragraph(*one_model(0.3, "not told", half=0.1, **corrected))
     assert "does not survive the correction over 3 secondary outcomes: p .030 becomes .090." in text
@@ -328,7 +330,8 @@ def test_what_was_not_declared_is_exploratory_and_a_correction_is_named() -> Non
 
 
 def test_a_success_that_a_variant_turns_is_not_found() -> None:
-    rows = [compared("information", -3.0, 0.01, TURNS), compared("information", 0.3, 0.01, primary=False)]
+    success = compared("information", 0.3, 0.01, primary=False, secondary=True)
+    rows = [compared("information", -3.0, 0.01, TURNS), success]
     data = replace(DATA, measures=[*DATA.measures, TURNS])
     for turned in (True, False):
         (cell,) = headline(data, rows, lambda _, key, __, on=turned: on and key == "success_rate").families

@@ -28,11 +28,11 @@ DATA = Report({"run_id": "@last"}, measures=[SUCCESS])
 
 
 def compared(contrast: str, difference: float, p: float | None, measure: Measure = SUCCESS, **changes: Any) -> Compared:
-    """A comparison of success in the search for a friend over twelve scenarios; p is corrected unless it is primary."""
+    """A comparison of success in the search for a friend over twelve scenarios; information is primary."""
     ends = {"low": difference - 0.1, "high": difference + 0.1}
     known = {"n": 12, "scenarios": 12, "difference": difference, **ends, "p": p, "p_least": 0.001, "icc": None}
     test = {**known, "effect": 0.5, **{name: changes.pop(name) for name in Paired._fields if name in changes}}
-    given = {"primary": contrast == "information", "model": "starter", "first": "", "second": "", "p_holm": p}
+    given = {"primary": contrast == "information", "model": "starter", "first": "", "second": ""}
     rest = {"levels": (0.5, 0.5 + difference), "by_construction": False, "equivalence": None, "plays": True}
     row = {"family": "mutual_friends", "contrast": contrast, **given, **rest, "unpaired": (0, 0), **changes}
     return Compared(measure=measure, test=Paired(**test), **row)
@@ -51,10 +51,11 @@ def test_a_difference_is_found_only_by_its_test() -> None:
         "Mutual friends: seeing every side lowered success by 30 points, from 80% in agents to 50% in mindreaders (95% "
         "interval 20 to 40, 12 scenarios)."
     )
-    neither = headline(DATA, [fewer | {"p": 0.2}]).sentences
+    neither = headline(DATA, [replace(fewer, test=fewer.test._replace(p=0.2))]).sentences
     assert neither[0] == (
         "Mutual friends: no effect of seeing every side on success was found: 80% in agents, 50% in mindreaders "
-        "(difference -30 points, 95% interval -40 to -20, 12 scenarios)."
+        "(difference -30 points, 95% interval -40 to -20, 12 scenarios), which is not found by the test over scenarios: "
+        "p .200."
     )
     assert "did not change" not in neither[0] and "localsim design" in neither[-1]
 
@@ -97,7 +98,9 @@ def by_turns(found: str = "", difference: float = -0.25, *, secondary: bool = Tr
 def ranked(data: Report, *by_turns: Any) -> str:
     """The sentence on the success of the modes: it follows the findings, of which the primary one is first."""
     first, *_, last = [each for each in headline(data, *by_turns).sentences if each.startswith("Mutual friends: ")]
-    assert first.startswith("Mutual friends: no effect of seeing every side on turns was found: -0.40")
+    assert first.startswith(
+        "Mutual friends: no effect of seeing every side on turns was found: 0.50 in agents, 0.10 in"
+    )
     return last
 
 
@@ -166,7 +169,7 @@ def test_a_secondary_difference_is_found_only_after_the_correction() -> None:
     assert found.sentences[1].endswith(
         "which does not survive the correction over 15 secondary outcomes: p .030 becomes .450."
     )
-    (undeclared,) = headline(DATA, [rows[0], compared("authorship", 0.3, 0.03, p_holm=None)]).families
+    (undeclared,) = headline(DATA, [rows[0], compared("authorship", 0.3, 0.03)]).families
     assert undeclared.as_json()["verdicts"]["authorship"] == "exploratory"
     assert undeclared.sentences[1].endswith("which is exploratory: not declared before the run, p not corrected.")
 
@@ -260,7 +263,7 @@ def test_no_change_and_one_point_are_told_in_words() -> None:
     assert "no effect of one author for both sides on success was found: +1 point, 95%" in one
     small = headline(DATA, [compared("information", 0.001, 1.0)]).sentences[0]
     assert "was found: less than a point, 95%" in small
-    alike = compared("information", -2.0, 0.001, low=None, high=None, kind="number", measure="turns")
+    alike = compared("information", -2.0, 0.001, TURNS, low=None, high=None)
     assert (
         "changed turns by -2.00 in all 12 scenarios, so it has no interval"
         in (headline(replace(DATA, measures=[TURNS]), [alike]).sentences[0])
