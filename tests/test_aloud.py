@@ -21,7 +21,7 @@ from localsim.families.base import SUCCESS
 from localsim.models import registry
 from localsim.reports.compose.alone import report
 from localsim.reports.compose.aloud import MEANING, conclusions, paragraph, with_paragraph
-from localsim.reports.document import Report
+from localsim.reports.document import Report, Run
 from localsim.reports.results import Result
 from localsim.reports.validity.findings import Answer, Finding, Headline
 from localsim.reports.validity.headline import headline
@@ -176,7 +176,7 @@ def one_model(
     found = finding_of(measure, levels, verdict, **known)
     answer = Answer("craigslist", name, "Bargaining", measure, "", {"information": found}, success, (), ())
     modes = [Result("craigslist", mode, name, mode) for mode in ("agents", "mindreaders")]
-    run = {"run_id": "r", "models": {name: {}}}
+    run = Run("r", models={name: {}})
     data = Report(run, headline=Headline((), [answer]), comparison=modes, measures=[measure])
     return [data], {"craigslist": set()}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from localsim.reports.card import card, markdown, missing
@@ -44,6 +46,7 @@ def test_an_item_that_only_authors_know_is_open_until_they_state_it(store: Store
 def test_a_run_of_a_remote_model_says_so(store: Store, run: str) -> None:
     data = report(store, run)
     made = card(store, data)
-    data.run["models"] = {"far": {"kind": "remote", "model": "m", "url": "http://127.0.0.1:9"}}
+    far = {"far": {"kind": "remote", "model": "m", "url": "http://127.0.0.1:9"}}
+    data = replace(data, run=replace(data.run, models=far))
     answers = {item.name: item.answer for item in items(data, made, {})}
     assert answers["B.2 access"] == "a remote endpoint" and "not verified" in (answers["B.1 models"] or "")

@@ -14,7 +14,7 @@ from localsim.families import family_of
 from localsim.families.base import SUCCESS
 from localsim.reports.comparison import Compared
 from localsim.reports.compose.alone import report
-from localsim.reports.document import Report
+from localsim.reports.document import Report, Run
 from localsim.reports.results import Number, Result
 from localsim.reports.validity.effects import effects
 from localsim.reports.validity.headline import PEEKING, found_in, headline
@@ -24,7 +24,7 @@ from localsim.stats import Paired
 from localsim.store.database import Store
 from tests.conftest import Quiet, generated
 
-DATA = Report({"run_id": "@last"}, measures=[SUCCESS])
+DATA = Report(Run("@last"), measures=[SUCCESS])
 
 
 def compared(contrast: str, difference: float, p: float | None, measure: Measure = SUCCESS, **changes: Any) -> Compared:
@@ -54,8 +54,8 @@ def test_a_difference_is_found_only_by_its_test() -> None:
     neither = headline(DATA, [replace(fewer, test=fewer.test._replace(p=0.2))]).sentences
     assert neither[0] == (
         "Mutual friends: no effect of seeing every side on success was found: 80% in agents, 50% in mindreaders "
-        "(difference -30 points, 95% interval -40 to -20, 12 scenarios), which is not found by the test over scenarios: "
-        "p .200."
+        "(difference -30 points, 95% interval -40 to -20, 12 scenarios), which is not found by the test over scenarios:"
+        " p .200."
     )
     assert "did not change" not in neither[0] and "localsim design" in neither[-1]
 
@@ -271,7 +271,7 @@ def test_no_change_and_one_point_are_told_in_words() -> None:
 
 
 def test_the_command_of_a_design_names_the_run() -> None:
-    found = headline(replace(DATA, run={"run_id": "r7"}), [compared("information", 0.3, 0.2)])
+    found = headline(replace(DATA, run=Run("r7")), [compared("information", 0.3, 0.2)])
     assert found.sentences[-1].endswith(": localsim design r7 --difference .2")
 
 

@@ -40,7 +40,7 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def with_references(store: Store, data: Report) -> Report:
-    return replace(data, references=of_run(store, data.run["run_id"], data.run["seed"]))
+    return replace(data, references=of_run(store, data.run.run_id, data.run.seed))
 
 
 def simulated(store: Store, model: str, *games: str, modes: tuple[Mode, ...] = MODES, **options: Any) -> str:

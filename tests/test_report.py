@@ -297,8 +297,8 @@ def test_a_row_for_each_family_mode_and_model(store: Store) -> None:
     assert all(row.n == row.completed == 2 for row in found.comparison)
     everyday = found.as_json()["comparison"][4]
     assert everyday["success_rate"] is None and everyday["explicit_end_rate"] is None and everyday["words_per_turn"] > 0
-    assert found.run["scenarios"] == ["craigslist.yaml", "mutual_friends.yaml", "talk.yaml"]
-    assert found.run["plan"]["episodes"] == 2
+    assert found.run.scenarios == ["craigslist.yaml", "mutual_friends.yaml", "talk.yaml"]
+    assert found.run.plan["episodes"] == 2
 
 
 # ---- warnings ------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from localsim import families
 from localsim.reports.compose.alone import report
-from localsim.reports.document import Report, Term
+from localsim.reports.document import Report, Run, Term
 from localsim.reports.results import Number, Result
 from localsim.reports.validity import head
 from localsim.runs import telling
@@ -27,7 +27,7 @@ def test_hits_stay_beside_their_number_by_chance() -> None:
                numbers={each.key: Number(value=1.0) for each in declared} | {"unearned_chance": Number(value=chance)})
         for mode, chance in (("agents", 0.2), ("script", 0.9))
     ]  # fmt: skip
-    data = Report({"run_id": "r"}, comparison=rows, measures=declared)
+    data = Report(Run("r"), comparison=rows, measures=declared)
 
     assert keys(data) == ["unearned_hits", "unearned_chance"], "side by side"
     assert "untold hits" not in " ".join(head.left_out(data, "mutual_friends"))

@@ -20,6 +20,7 @@ from localsim.reports.compose.alone import report
 from localsim.reports.document import Report
 from localsim.reports.measures import measures_of
 from localsim.reports.render.html import render
+from localsim.reports.render.markdown import as_markdown
 from localsim.reports.results import Number, Result
 from localsim.reports.validity.remarks import Remark
 from localsim.reports.validity.typical import Example, examples
@@ -137,7 +138,7 @@ def test_every_family_and_mode_is_there(made: tuple[Report, list[Example]]) -> N
         assert page.text("th").count(mode) == 3
         assert len(page.all("rect", **{"class": f"bar {mode}"})) >= 3 * 2
         assert page.all("h5", **{"class": mode})
-    assert made[0].run["run_id"] in page.text("title")
+    assert made[0].run.run_id in page.text("title")
     assert "How much of what the models achieve comes from knowing everything?" in page.text("h1")
 
 
@@ -319,9 +320,10 @@ def test_family_of_ones_own_and_odd_numbers(made: tuple[Report, list[Example]]) 
 def test_how_it_was_made_holds_what_is_needed_to_make_it_again(made: tuple[Report, list[Example]]) -> None:
     data, shown = made
     llama = {"kind": "llama", "file": "small.gguf", "sha256": "0123456789abcdef0123", "build": "b1234"}
-    plan = data.run["plan"]
+    plan = data.run.plan
     plan = {**plan, "model": "a b.gguf", "sampling": {**plan["sampling"], "temperature": 1.5, "grammar": False}}
-    run = {**data.run, "models": {"a b.gguf": llama}, "tokens_generated": 1234567, "plan": plan}
+    plan["secondary"] = ["turns:both"]
+    run = replace(data.run, models={"a b.gguf": llama}, tokens_generated=1234567, plan=plan)
     accuracy = {"date": "2026-01-02", "file": "held.jsonl", "n": 80, "measures": {"ending": {"right": 60, "n": 80}}}
     page = Page(written(data, shown, run=run, parser_accuracy=accuracy))
     made_of = page.text()
@@ -330,8 +332,10 @@ def test_how_it_was_made_holds_what_is_needed_to_make_it_again(made: tuple[Repor
     assert "80 labelled conversations" in made_of and "75% (60 of 80)" in made_of and "held.jsonl" in made_of
     assert "-m 'a b.gguf' --mode all -n 1 --seed 1 " in page.text("pre")
     assert "--temperature 1.5 --no-grammar" in page.text("pre")
-    assert f"localsim report {run['run_id']} -o report.html" in page.text("pre")
-    unknown = Page(written(data, shown, parser_accuracy=None)).text("dd")
+    assert f"localsim report {run.run_id} -o report.html" in page.text("pre")
+    told = "primary success_rate:information; secondary turns:both, whose p are corrected together (Holm); every other"
+    assert told in made_of and "```\nlocalsim run " in as_markdown(data)
+    unknown = Page(written(data, shown, parser_accuracy=None)).text("td")
     assert "has not been measured" in unknown and "unknown" in unknown
 
 

@@ -92,7 +92,7 @@ def test_prompts_of_people_are_refused_and_audits_say_so(
     assert "no prompts" in capsys.readouterr().out
     with pytest.raises(InvalidInput, match="nothing to resume"):
         resume(people, store, Quiet(), lambda _: None)
-    plan = report(store, people).run["plan"]
+    plan = report(store, people).run.plan
     assert command_of(plan, []).startswith(f"localsim import talks {FILES['mutual-friends']} {FILES['craigslist']}")
 
 
@@ -126,7 +126,7 @@ def test_people_stand_beside_the_modes(database: tuple[Path, str, str]) -> None:
     assert any("other scenarios" in line for line in data.warnings)
     page, text = render(data), as_markdown(data)
     assert 'class="bar people"' in page and 'class="course u0 people' in page and "other scenarios" in page
-    assert f"{alone.run['episodes_planned']}" in page and "people (other scenarios)" in text
+    assert f"{alone.run.episodes_planned}" in page and "people (other scenarios)" in text
     for runs, word in (([run_id], "no conversations of people"), ([people], "the run of this report")):
         with pytest.raises(InvalidInput, match=word):
             with_people(store, report(store, people), runs)

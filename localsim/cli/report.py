@@ -131,7 +131,7 @@ def _print(data: Report, everything: bool, command: str) -> None:
     from localsim.reports.validity import head
 
     run = data.run
-    click.secho(f"run {run['run_id']} ({run['status']}, seed {run['seed']}, {run['repro']})", bold=True)
+    click.secho(f"run {run.run_id} ({run.status}, seed {run.seed}, {run.repro})", bold=True)
     for line in (*(head.answer(data) if everything else ()), *(f"! {text}" for text in head.notes(data).general)):
         click.secho(clean(line), fg="yellow" if line.startswith("!") else None)
     if not everything:

@@ -22,7 +22,7 @@ from localsim.conversation.visibility import transparency as shown_and_all
 from localsim.errors import InvalidInput
 from localsim.families import EVERYDAY, in_order
 from localsim.models.registry import labelled
-from localsim.reports.document import Report
+from localsim.reports.document import Report, Run
 from localsim.reports.results import shown
 from localsim.reports.validity import checklists, correction, instruments
 from localsim.reports.validity.judges import sentence
@@ -47,11 +47,11 @@ GOAL = "interaction_goal"
 
 def card(store: Store, data: Report, human: dict[str, Any] | None = None) -> dict[str, Any]:
     """Return the card of a report as JSON; a human field that is not given is None."""
-    run, run_id, said = data.run, data.run["run_id"], {**dict.fromkeys((*HUMAN, GOAL)), **(human or {})}
+    run, run_id, said = data.run, data.run.run_id, {**dict.fromkeys((*HUMAN, GOAL)), **(human or {})}
     loaded = queries.scenarios_with_answers(store, run_id)
     scenarios = [each.scenario for each in loaded]
-    conditions = _conditions(run["plan"], scenarios)
-    kinds = {identity["kind"] for identity in run["models"].values()}
+    conditions = _conditions(run.plan, scenarios)
+    kinds = {identity["kind"] for identity in run.models.values()}
     made: dict[str, Any] = {
         "run_id": run_id,
         "not_playing": data.playing.sentences(),
@@ -62,10 +62,10 @@ def card(store: Store, data: Report, human: dict[str, Any] | None = None) -> dic
                 name: transparency(own, _as_mode(mode), grants) for name, (mode, grants, own) in conditions.items()
             },
             "transparency_justification": said["transparency_justification"],
-            "agent_types": {labelled(name): _agent_type(identity) for name, identity in run["models"].items()},
+            "agent_types": {labelled(name): _agent_type(identity) for name, identity in run.models.items()},
             "modalities": ["text"],
             "humans_in_the_loop": bool(kinds & {"human", "people"}),
-            "platform": f"localsim {run['versions'].get('localsim', '')}".strip(),
+            "platform": f"localsim {run.versions.get('localsim', '')}".strip(),
             "domains": in_order(scenario.family or EVERYDAY.name for scenario in scenarios),
             "other_features": _features(scenarios, run),
         },
@@ -81,7 +81,7 @@ def card(store: Store, data: Report, human: dict[str, Any] | None = None) -> dic
             **{group: _headings(data, group) for group in ("interaction", "goals", "information")},
             "errors_of_instruments": " ".join(instruments.sentences(data.instruments)) or "not measured",
             "leaks_found_by": " ".join(data.leak_sources) or "not searched for leaks",
-            "corrected_rates": " ".join(correction.sentences(data.corrections, run["run_id"])) or "none",
+            "corrected_rates": " ".join(correction.sentences(data.corrections, run.run_id)) or "none",
             "raters": raters_text(data.annotations["kinds"]) if data.annotations["raters"] else "none",
             "preferences": _preferences(data),
             "social_norms": _social_norms(data),
@@ -121,7 +121,7 @@ Played = tuple[StoredMode, Grants, list[Scenario]]
 """A condition: its mode, what is granted, and the scenarios that are played so."""
 
 
-def _conditions(plan: dict[str, Any], scenarios: list[Scenario]) -> dict[str, Played]:
+def _conditions(plan: Mapping[str, Any], scenarios: list[Scenario]) -> dict[str, Played]:
     """Return the conditions of a plan by name, in the order of tables.
 
     A grant to an agent that a scenario lacks is no grant there: the scenario is played as `agents`.
@@ -172,7 +172,7 @@ def _headings(data: Report, group: str) -> list[str]:
     return [measure.heading for measure in shown(data.measures, data.comparison) if measure.group == group]
 
 
-def _agent_type(identity: dict[str, Any]) -> str:
+def _agent_type(identity: Mapping[str, Any]) -> str:
     if identity["kind"] == "scripted":
         return "rule-based (scripted player)"
     if identity["kind"] == "human":
@@ -205,11 +205,11 @@ def _preferences(data: Report) -> str:
     return " ".join([*told, *(preference_text(rate) for rate in rates)]) or "not measured"
 
 
-def _features(scenarios: list[Scenario], run: dict[str, Any]) -> list[str]:
-    if run["plan"]["modes"] == [PEOPLE]:
+def _features(scenarios: list[Scenario], run: Run) -> list[str]:
+    if run.plan["modes"] == [PEOPLE]:
         return ["turns in any order", "people's own memory"]
     features = ["round-robin turns", "memory: the whole conversation"]
-    if run["plan"].get("overflow") == "window":
+    if run.plan.get("overflow") == "window":
         features[1] = "memory: the newest turns that fit the context"
     if any(agent.profile.model_dump(exclude_none=True) for scenario in scenarios for agent in scenario.agents):
         features.append("agent profiles")

@@ -29,7 +29,37 @@ if TYPE_CHECKING:  # these make tables
     from localsim.reports.figures.references import Reached
     from localsim.reports.validity.robustness import Robustness
 
-Row = dict[str, Any]
+
+@dataclass(frozen=True)
+class Run:
+    """The run of a report, with what it was made of."""
+
+    run_id: str
+    status: str = "finished"
+    started_utc: str = ""
+    finished_utc: str | None = None
+    seed: int = 0
+    repro: str = ""
+    parallel: int = 1
+    episodes_planned: int = 0
+    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Name of a model -> its identity: a kind, and what is known of its file."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    plan: Mapping[str, Any] = field(default_factory=dict)
+    """The plan as it is stored (`runs.plan`)."""
+    scenarios: Sequence[str] = ()
+    """The paths of the scenario files, else their ids."""
+    tokens_generated: int = 0
+    tokens_evaluated: int = 0
+
+
+@dataclass(frozen=True)
+class PeopleBeside:
+    """A run of people beside the modes."""
+
+    run_id: str
+    scenarios: Mapping[str, str]
+    """Family -> words that say how many of the people's scenarios are the run's."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +73,7 @@ class Aloud:
     bars: Sequence[Bar] = ()
     """What the conclusions are drawn from; JSON leaves them out."""
 
-    def as_json(self) -> Row:
+    def as_json(self) -> dict[str, Any]:
         """Return the object `aloud` of `report --json`."""
         return {"runs": self.runs, "paragraph": self.paragraph, "conclusions": self.conclusions}
 
@@ -52,7 +82,7 @@ class Aloud:
 class Report:
     """The values of a report. Rows have the keys that `report --json` prints."""
 
-    run: Row
+    run: Run
     playing: Playing = SILENT
     measures: Sequence[Measure] = ()
     comparison: Sequence[Result] = ()
@@ -66,22 +96,22 @@ class Report:
     """Warnings, with the families or models that they are about."""
     judges: Sequence[Reliability] = ()
     naturalness: Sequence[Rate] = ()
-    annotations: Row = field(default_factory=lambda: {"raters": []})
+    annotations: dict[str, Any] = field(default_factory=lambda: {"raters": []})
     interviews: Sequence[Bank] = ()
     rubrics: Sequence[Judged] = ()
     choices: Sequence[Choices] = ()
-    parser_accuracy: Row | None = None
+    parser_accuracy: Mapping[str, Any] | None = None
     instruments: Sequence[Error] = ()
     leak_sources: Sequence[str] = ()
-    leak_judges: Sequence[Row] = ()
+    leak_judges: Sequence[Mapping[str, Any]] = ()
     corrections: Sequence[Correction] = ()
     robustness: Robustness | None = None
     """What the variants of the prompts change; None if the run has none."""
     headline: Headline = UNKNOWN
-    people: Sequence[Row] = ()
+    people: Sequence[PeopleBeside] = ()
     """The runs of people beside the modes."""
     aloud: Aloud | None = None
-    card: Row | None = None
+    card: Mapping[str, Any] | None = None
     """The simulation card; None if it was not asked for."""
     references: Sequence[Reached] = ()
     """What random and best play reach in the games of the run."""
@@ -102,13 +132,13 @@ class Report:
             return list(self.aloud.bars)
         return [bar for each in self.headline.families if (bar := each.bar)]
 
-    def as_json(self) -> Row:
+    def as_json(self) -> dict[str, Any]:
         """Return the object that `report --json` prints."""
         values = {name: _as_json(value) for name, value in vars(self).items() if name not in ("talks", "pairs")}
         values["run"] = {**values["run"], "scenarios": [_plain(path) for path in values["run"].get("scenarios", ())]}
         values["measures"] = list(map(as_json, self.measures))
         values["comparison"] = [row.as_json(self.measures) for row in self.comparison]
-        found: Row = {}
+        found: dict[str, Any] = {}
         for name, value in values.items():
             if value or name not in ("people", "aloud", "card"):
                 found[name] = value
@@ -230,3 +260,7 @@ class Section:
     """Sentences that belong together; the section has nothing else then."""
     folded: bool = True
     """False if a page shows it open, under the end of its title."""
+    key: str = ""
+    """The name to which a link in the page can lead; empty for none."""
+    commands: Sequence[str] = ()
+    """Lines for a terminal."""

@@ -64,4 +64,4 @@ def of(store: Store, ask: Ask) -> Report:
             found = replace(found, talks=[example for each in shown for example in examples(reader, each)])
             runs = dict.fromkeys([ask.run_id, *(each.run_id for each in ask.conditions)])
             found = replace(found, pairs=pairs.of_runs(reader, list(runs)))
-    return replace(found, references=references.of_run(store, ask.run_id, found.run["seed"]))
+    return replace(found, references=references.of_run(store, ask.run_id, found.run.seed))

@@ -12,6 +12,7 @@ from localsim.conversation.measures import Measure
 from localsim.families import family_of, in_order, title_of
 from localsim.models.registry import labelled
 from localsim.reports.compose.alone import foremost
+from localsim.reports.compose.made import made
 from localsim.reports.document import Cell, Column, Count, Report, Section, Table, Term
 from localsim.reports.evidence import choices, interviews, rubrics
 from localsim.reports.figures import references
@@ -29,7 +30,12 @@ def for_terminal(data: Report) -> Iterator[Section]:
 def for_document(data: Report) -> Iterator[Section]:
     """Yield the sections of a document."""
     yield from (*heads(data), *asked(data), *measures(data, published=True), *leaks(data), *aloud(data))
-    yield from (*beside(data, "Conditions of other runs"), *errors(data), *variants(data), *opinions(data))
+    yield from (*beside(data, "Conditions of other runs"), *errors(data), *variants(data), *opinions(data), made(data))
+
+
+def on_page(data: Report) -> Iterator[Section]:
+    """Yield the sections that a page shows behind its charts and talks."""
+    yield from (*errors(data), *variants(data), *asked(data), *opinions(data), made(data))
 
 
 def heads(data: Report) -> Iterator[Section]:
@@ -142,7 +148,7 @@ def sources(data: Report) -> Section:
     told = [INTERVALS] if data.comparison else []
     told += [*instruments.sentences(data.instruments, short=True), *data.leak_sources]
     told += leak_judges.sentences(data.leak_judges)
-    return Section("", lines=[*told, *correction.sentences(data.corrections, data.run["run_id"])])
+    return Section("", lines=[*told, *correction.sentences(data.corrections, data.run.run_id)])
 
 
 def errors(data: Report) -> Iterator[Section]:
@@ -160,7 +166,7 @@ def errors(data: Report) -> Iterator[Section]:
         tables = [Table(_LABELLED, heads, rows, words=5), *_corrected(data.corrections)]
         rest = [row for row in data.corrections if row.corrected.value is None]
         lines = [*data.leak_sources, *leak_judges.sentences(data.leak_judges)]
-        lines += correction.sentences(rest, data.run["run_id"])
+        lines += correction.sentences(rest, data.run.run_id)
         yield Section("Errors of the instruments", tables, lines)
 
 

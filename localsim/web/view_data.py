@@ -127,7 +127,7 @@ def answer(store: Store, run_id: str) -> Told:
     if found is None:
         # Other threads drop the oldest answers meanwhile, which may be this one: it is not read from there again.
         data = beginning(store, run_id)
-        played = references.of_run(store, run_id, data.run["seed"]) if data.run["status"] != "running" else ()
+        played = references.of_run(store, run_id, data.run.seed) if data.run.status != "running" else ()
         games = sections.games(replace(data, references=played))
         asked = sections.judged(replace(data, rubrics=rubric_rows(store, run_id), choices=choices(store, run_id)))
         found = _ANSWERS[key] = Told(head.answer(data), bool(data.playing.withheld), [*games, *asked])

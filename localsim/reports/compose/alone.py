@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ from localsim.annotation.agreement import agreement
 from localsim.annotation.leak_judges import leak_judges
 from localsim.conversation.measures import Measure
 from localsim.reports.comparison import compare
-from localsim.reports.document import Report
+from localsim.reports.document import Report, Run
 from localsim.reports.evidence import playing
 from localsim.reports.evidence.choices import choices
 from localsim.reports.evidence.interviews import interviews
@@ -39,7 +39,6 @@ from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 from localsim.store.queries.runs import run_row
 
-Row = dict[str, Any]
 Key = tuple[str, Condition]
 """Family and condition."""
 
@@ -65,7 +64,7 @@ def _read(store: Store, run_id: str) -> Report:
     searched = _searched_families(found.comparison, scores)
     data = replace(
         found,
-        run=_run_json(run, store, run_id),
+        run=_with_source(store, _run_of(run)),
         playing=told,
         leaks=queries.leaks(store, run_id),
         thresholds=used,
@@ -93,7 +92,7 @@ def beginning(store: Store, run_id: str) -> Report:
         scores = sided(reader, run_id)
         found = replace(
             _rows(reader, run_id, scores),
-            run={**run, "models": json.loads(run["models_json"])},
+            run=_run_of(run),
             playing=playing.of_run(reader, run_id),
             robustness=robustness(reader, run_id),
         )
@@ -102,7 +101,7 @@ def beginning(store: Store, run_id: str) -> Report:
 
 def _answered(store: Store, data: Report, scores: Sequence[queries.Score]) -> Report:
     """Return a report with its headline. Without an episode there are no conditions that could be compared."""
-    compared = compare(store, data.run["run_id"], scores=scores) if data.comparison else []
+    compared = compare(store, data.run.run_id, scores=scores) if data.comparison else []
     return replace(data, headline=headline(data, compared, partial(sign_turns, data.robustness)))
 
 
@@ -129,7 +128,7 @@ def _rows(store: Store, run_id: str, scores: Sequence[queries.Score]) -> Report:
     measures = measures_of(dict.fromkeys(family for family, _ in found), {row.evaluator for row in scores})
     secret = queries.with_secrets(store, run_id)
     return Report(
-        run={"run_id": run_id},
+        run=Run(run_id),
         measures=measures,
         comparison=[_result(key, cell, measures, secret) for key, cell in found.items()],
     )
@@ -194,21 +193,24 @@ def _result(key: Key, cell: Cell, measures: Iterable[Measure], secret: Collectio
     )
 
 
-def _run_json(run: Row, store: Store, run_id: str) -> Row:
-    tokens = queries.tokens(store, run_id)
-    return {
-        "run_id": run_id,
-        "status": run["status"],
-        "started_utc": run["started_utc"].isoformat(),
-        "finished_utc": run["finished_utc"].isoformat() if run["finished_utc"] else None,
-        "seed": run["seed"],
-        "repro": run["repro"],
-        "parallel": run["parallel"],
-        "episodes_planned": run["episodes_planned"],
-        "models": json.loads(run["models_json"]),
-        "versions": json.loads(run["versions_json"]),
-        "plan": json.loads(run["plan_json"]),
-        "scenarios": queries.scenario_paths(store, run_id),
-        "tokens_generated": tokens.generated,
-        "tokens_evaluated": tokens.evaluated,
-    }
+def _run_of(row: Mapping[str, Any]) -> Run:
+    """Return a run of the database without what takes queries of its own."""
+    return Run(
+        run_id=row["run_id"],
+        status=row["status"],
+        started_utc=row["started_utc"].isoformat(),
+        finished_utc=row["finished_utc"].isoformat() if row["finished_utc"] else None,
+        seed=row["seed"],
+        repro=row["repro"],
+        parallel=row["parallel"],
+        episodes_planned=row["episodes_planned"],
+        models=json.loads(row["models_json"]),
+        versions=json.loads(row["versions_json"]),
+        plan=json.loads(row["plan_json"]),
+    )
+
+
+def _with_source(store: Store, run: Run) -> Run:
+    """Return a run with the paths of its scenarios and its tokens."""
+    scenarios, tokens = queries.scenario_paths(store, run.run_id), queries.tokens(store, run.run_id)
+    return replace(run, scenarios=scenarios, tokens_generated=tokens.generated, tokens_evaluated=tokens.evaluated)

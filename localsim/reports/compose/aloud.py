@@ -70,7 +70,7 @@ def with_paragraph(store: Store, data: Report, conditions: Sequence[Condition]) 
     A run counts if its agents and its mindreaders are among the conditions, they share a scenario and seed with the
     runs before it, and it has a model that these lack. Without such a run the report is returned as it is.
     """
-    own = data.run["run_id"]
+    own = data.run.run_id
     names: dict[str, set[str]] = defaultdict(set)
     for each in conditions:
         names[each.run_id].add(each.name)
@@ -91,7 +91,7 @@ def with_paragraph(store: Store, data: Report, conditions: Sequence[Condition]) 
     if len(reports) == 1:
         return data
     about = [_among(store, each, shared) for each in reports]
-    runs = [each.run["run_id"] for each in reports[1:]]
+    runs = [each.run.run_id for each in reports[1:]]
     bars = [each.bar for each in _told(about, shared) if each.found.levels and each.found.verdict != "withheld"]
     said = paragraph(about, shared, repeated), conclusions(about, shared)
     return replace(data, aloud=Aloud(runs, *said, bars))
@@ -122,7 +122,7 @@ def _common(first: Units, *others: Units) -> Units:
 
 def _among(store: Store, data: Report, shared: Units) -> Report:
     """Return a report whose headline is about the shared units alone."""
-    run_id = data.run["run_id"]
+    run_id = data.run.run_id
     if _units(store, run_id) == shared:
         return data
     among = set().union(*shared.values())
@@ -136,7 +136,7 @@ def _models(data: Report) -> list[str]:
 
 def _identity(data: Report, model: str) -> str:
     """Return a text that is the same for the same model under two names: the checksum of its weights if it is known."""
-    known = data.run["models"]
+    known = data.run.models
     return json.dumps([known.get(part, {}).get("sha256") or part for part in model.split("|")])
 
 
@@ -231,7 +231,7 @@ def _told(reports: Sequence[Report], shared: Mapping[str, Iterable[Unit]]) -> It
     for data in reports:
         fresh = [model for model in _models(data) if _identity(data, model) not in seen]
         for model in fresh:
-            name = f"{_name(model)} (run {data.run['run_id']})" if called[model] > 1 else _name(model)
+            name = f"{_name(model)} (run {data.run.run_id})" if called[model] > 1 else _name(model)
             own = [each for each in data.headline.families if each.model == model]
             for family in in_order(shared):
                 found = [(each, each.findings.get(INFORMATION)) for each in own if each.family == family]

@@ -17,7 +17,7 @@ from localsim.conversation.episode import PEOPLE
 from localsim.errors import InvalidInput
 from localsim.models.registry import constructed, labelled
 from localsim.reports.compose.alone import table
-from localsim.reports.document import Report
+from localsim.reports.document import PeopleBeside, Report
 from localsim.reports.evidence.playing import of_conditions
 from localsim.reports.figures import draw
 from localsim.reports.figures.curves import Course, Series
@@ -36,7 +36,7 @@ def with_conditions(store: Store, report: Report, conditions: Sequence[Condition
     name to show) and `other_run`; all rows have `twin`, the number of their colour. Raises InvalidInput for a run
     without a family of this one.
     """
-    own = report.run["run_id"]
+    own = report.run.run_id
     if kept := {each: each for each in conditions if each.run_id == own}:
         report = _kept(report, kept)
     others = [each for each in conditions if each.run_id != own]
@@ -50,7 +50,7 @@ def with_conditions(store: Store, report: Report, conditions: Sequence[Condition
 def with_people(store: Store, report: Report, runs: Sequence[str]) -> Report:
     """Return a report with the rows, curves and warnings of runs of people. Raises InvalidInput for other runs."""
     for run_id in dict.fromkeys(runs):
-        if run_id == report.run["run_id"]:
+        if run_id == report.run.run_id:
             hint = "give the run of the models first, and a run of people with --people"
             raise InvalidInput(f"run {run_id} is the run of this report", where="--people", hint=hint)
         report = _with_people(store, report, run_id)
@@ -103,7 +103,7 @@ def _names(conditions: Sequence[Condition]) -> dict[Condition, str]:
 
 def _kept(report: Report, kept: Mapping[Condition, Condition]) -> Report:
     """Return a report without the run's conditions that were not chosen; those that have a label are renamed."""
-    run_id = report.run["run_id"]
+    run_id = report.run.run_id
     rows, curves = [], []
     for row in report.comparison:
         condition = Condition(run_id, row.mode, row.model, row.see)
@@ -141,7 +141,7 @@ def _with_run(store: Store, report: Report, run_id: str, names: Mapping[Conditio
     played = {part for row in added for part in row.model.split("|")}
     models = {name: each for name, each in json.loads(run_row(store, run_id)["models_json"]).items() if name in played}
     remarks += of_models(models, [row.family for row in added])
-    told = [_warning(store, report.run["run_id"], each, name) for each, name in names.items()]
+    told = [_warning(store, report.run.run_id, each, name) for each, name in names.items()]
     remarks += [Remark(text, beside=True) for text in told]
     return _joined(report, added, replace(theirs, curves=curves), remarks)
 
@@ -153,14 +153,14 @@ def _with_people(store: Store, report: Report, run_id: str) -> Report:
         raise InvalidInput(f"run {run_id} holds no conversations of people", where="--people", hint=hint)
     theirs = table(store, run_id)
     rows = _in_common(report, theirs.comparison, theirs, f"run {run_id}", "the people have", "--people")
-    which = _which_scenarios(store, report.run["run_id"], run_id)
+    which = _which_scenarios(store, report.run.run_id, run_id)
     named = [
         replace(row, model=words if row.model == PEOPLE else f"{row.model} ({words})", people_run=run_id)
         for row, words in ((row, which[row.family]) for row in rows)
     ]
     text = _about_people(run_id, json.loads(run["models_json"]), rows, which)
     found = _joined(report, named, theirs, [Remark(text, beside=True)])
-    told = {"run_id": run_id, "scenarios": {row.family: which[row.family] for row in rows}}
+    told = PeopleBeside(run_id, {row.family: which[row.family] for row in rows})
     return replace(found, people=[*report.people, told])
 
 
@@ -173,7 +173,7 @@ def _in_common(
         return found
     has = ", ".join(dict.fromkeys(row.family for row in theirs.comparison))
     hint = f"the run has {', '.join(families)}; {whose} {has}"
-    raise InvalidInput(f"{name} has no family of run {report.run['run_id']}", where=where, hint=hint)
+    raise InvalidInput(f"{name} has no family of run {report.run.run_id}", where=where, hint=hint)
 
 
 def _joined(report: Report, rows: Sequence[Result], theirs: Report, remarks: Sequence[Remark]) -> Report:

@@ -8,7 +8,7 @@ and files.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -36,12 +36,10 @@ from localsim.reports.results import Result, shown
 from localsim.reports.validity import head
 from localsim.reports.validity.typical import RULE, Example
 from localsim.runs import words
-from localsim.runs.plan import command_of
 from localsim.runs.telling import of_people
 from localsim.store.episodes import StoredEpisode
 from localsim.store.queries.reports import Leak
 
-Row = dict[str, Any]
 _short = partial(labelled, whole=False)
 
 
@@ -51,11 +49,11 @@ def render(data: Report, back: str = "") -> str:
     heads, legend = head.tables(data), _legend(data.comparison)
     own = [row for row in data.comparison if not row.other]
     completed, failed = sum(row.completed for row in own), sum(row.failed for row in own)
-    planned = data.run["episodes_planned"]
+    planned = data.run.episodes_planned
     return _environment().get_template("report.html.j2").render(
         data=data,
         run=data.run,
-        started=_date(data.run["started_utc"]),
+        started=_date(data.run.started_utc),
         modes=len({row.mode for row in data.comparison if row.completed}),
         answer=head.answer(data),
         shown=len(head.conclusions(data)),
@@ -71,13 +69,8 @@ def render(data: Report, back: str = "") -> str:
             for name in in_order(row.family for row in data.comparison)
         ],
         counts={"completed": completed, "failed": failed, "rest": planned - completed - failed},
-        resumable=failed < planned and not of_people(data.run["repro"], data.run["models"]),
-        sections=[
-            each
-            for part in (sections.errors, sections.variants, sections.asked, sections.opinions)
-            for each in part(data)
-        ],
-        commands=_commands(data.run),
+        resumable=failed < planned and not of_people(data.run.repro, data.run.models),
+        sections=list(sections.on_page(data)),
         card=card_sections(data.card) if data.card else [],
     )  # fmt: skip
 
@@ -140,12 +133,6 @@ def _legend(rows: Iterable[Result]) -> list[Result]:
     return list(found.values())
 
 
-def _commands(run: Row) -> list[str]:
-    """Return the commands that repeat this run and its report."""
-    made = command_of({**run["plan"], "parallel": run["parallel"]}, run.get("scenarios") or [])
-    return [made, f"localsim report {run['run_id']} -o report.html"]
-
-
 # ---- a family ------------------------------------------------------------------------------------------------------
 
 
@@ -173,7 +160,7 @@ class _Part:
     references: Sequence[str]
     figures: Sequence[tuple[str, str, Sequence[charts.Panel]]]
     """Prefix of ids, caption and charts of each figure."""
-    curves: Sequence[Row]
+    curves: Sequence[Mapping[str, Any]]
     leaks: Sequence[Leak]
     leaks_total: int
     examples: Sequence[Example]
@@ -242,7 +229,7 @@ def _rises(curve: Course) -> bool:
 # ---- example conversations -----------------------------------------------------------------------------------------
 
 
-def _success(episode: StoredEpisode) -> Row | None:
+def _success(episode: StoredEpisode) -> Mapping[str, Any] | None:
     """Return the score of success; None without one."""
     return next((score for score in episode.scores if score["name"] == "success"), None)
 

@@ -14,7 +14,7 @@ from localsim.reports.validity import head
 def as_markdown(data: Report) -> str:
     """Return a report as Markdown, with the card if there is one."""
     run = data.run
-    lines = [f"# Run {run['run_id']}", "", f"{run['status']}, seed {run['seed']}, {run['repro']}", ""]
+    lines = [f"# Run {run.run_id}", "", f"{run.status}, seed {run.seed}, {run.repro}", ""]
     lines += [*(f"**{_plain(line)}**  " for line in head.answer(data)), ""]
     lines += [f"> {_plain(warning)}  " for warning in head.notes(data).general]
     lines += [line for section in sections.for_document(data) for line in _section(section)]
@@ -32,6 +32,7 @@ def _section(section: Section) -> Iterator[str]:
         yield from ("", *table(each), "", *(f"- {_plain(note)}" for note in each.notes))
     yield from ("", _plain(section.paragraph)) if section.paragraph else ()
     yield from (f"- {_plain(line)}" for line in section.lines)
+    yield from ("", "```", *section.commands, "```") if section.commands else ()
     yield from ("", *(f"> {_plain(line)}  " for line in section.warnings)) if section.warnings else ()
 
 

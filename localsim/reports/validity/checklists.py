@@ -7,13 +7,12 @@ only the authors can answer is None and says so where people read it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from localsim.conversation.episode import SINGLE_AUTHOR
-from localsim.reports.document import Report
+from localsim.reports.document import Report, Run
 
-Row = dict[str, Any]
 OPEN = "to be stated by the authors"
 
 
@@ -26,26 +25,26 @@ class Item(NamedTuple):
     """None if only the authors know it."""
 
 
-def items(data: Report, card: Row, authors: Row) -> list[Item]:
+def items(data: Report, card: Mapping[str, Any], authors: Mapping[str, Any]) -> list[Item]:
     """Return all items. `data` is the report, `card` its simulation card, `authors` the fields that people fill in."""
     return [*_guide_llm(data, card, authors), *_pimmur(data, card)]
 
 
-def as_json(found: Sequence[Item]) -> Row:
+def as_json(found: Sequence[Item]) -> dict[str, dict[str, str | None]]:
     """Return checklist -> item -> answer."""
-    checklists: Row = {}
+    checklists: dict[str, dict[str, str | None]] = {}
     for item in found:
         checklists.setdefault(item.checklist, {})[item.name] = item.answer
     return checklists
 
 
-def _guide_llm(data: Report, card: Row, authors: Row) -> list[Item]:
+def _guide_llm(data: Report, card: Mapping[str, Any], authors: Mapping[str, Any]) -> list[Item]:
     run = data.run
-    models = run["models"].values()
+    models = run.models.values()
     answers = {
         "A.1 use of language models": "they simulate conversations between agents; localsim scores the conversations",
         "A.2 people in the loop": _people(data, card),
-        "B.1 models": "; ".join(map(_model, models)) + f"; run on {run['started_utc'][:10]}",
+        "B.1 models": "; ".join(map(_model, models)) + f"; run on {run.started_utc[:10]}",
         "B.2 access": _access({model["kind"] for model in models}),
         "B.3 parameters": _parameters(run),
         "B.4 fine-tuning": "; ".join(card["simulation_details"]["agent_types"].values()),
@@ -61,7 +60,7 @@ def _guide_llm(data: Report, card: Row, authors: Row) -> list[Item]:
     return [Item("GUIDE-LLM", name, answer) for name, answer in answers.items()]
 
 
-def _pimmur(data: Report, card: Row) -> list[Item]:
+def _pimmur(data: Report, card: Mapping[str, Any]) -> list[Item]:
     details = card["simulation_details"]
     profiles = "agent profiles" in details["other_features"]
     modes = [name for name in details["information_asymmetry"] if name not in SINGLE_AUTHOR]
@@ -80,7 +79,7 @@ def _pimmur(data: Report, card: Row) -> list[Item]:
     return [Item("PIMMUR", name, answer) for name, answer in answers.items()]
 
 
-def _model(identity: Row) -> str:
+def _model(identity: Mapping[str, Any]) -> str:
     if identity["kind"] == "scripted":
         return f"{identity['name']} (a script, not a language model)"
     if identity["kind"] == "remote":
@@ -100,15 +99,13 @@ def _access(kinds: set[str]) -> str:
     return "local files, through llama.cpp; no network" if "llama" in kinds else "no language model is used"
 
 
-def _parameters(run: Row) -> str:
-    sampling = run["plan"].get("sampling", {})
+def _parameters(run: Run) -> str:
+    sampling = run.plan.get("sampling", {})
     named = [f"{name.replace('_', ' ')} {value}" for name, value in sampling.items()]
-    return ", ".join(
-        [*named, f"seed {run['seed']}", f"{run['plan'].get('episodes', 1)} episodes per scenario and mode"]
-    )
+    return ", ".join([*named, f"seed {run.seed}", f"{run.plan.get('episodes', 1)} episodes per scenario and mode"])
 
 
-def _people(data: Report, card: Row) -> str:
+def _people(data: Report, card: Mapping[str, Any]) -> str:
     played = "people play roles" if card["simulation_details"]["humans_in_the_loop"] else "models play all roles"
     persons = data.annotations["kinds"].get("person", 0)
     return f"{played}; {persons} people rated conversations" if persons else f"{played}; no person rated them"

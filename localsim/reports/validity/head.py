@@ -16,7 +16,7 @@ from localsim.evaluators.leaks import Leaks
 from localsim.families import family_of, in_order, title_of
 from localsim.families.base import SUCCESS
 from localsim.models.registry import labelled
-from localsim.reports.document import Cell, Column, Count, Report, Table, Term
+from localsim.reports.document import Cell, Column, Count, Report, Run, Table, Term
 from localsim.reports.figures.references import beside, heading, sentences
 from localsim.reports.results import Result, shown
 from localsim.runs.telling import of_people
@@ -117,19 +117,19 @@ def answer(data: Report) -> list[str]:
         return [_nothing(data.run, sum(row.failed for row in data.comparison))]
     told, own = data.aloud.conclusions if data.aloud else (), data.headline.sentences
     models = dict.fromkeys(row.model for row in data.comparison if not row.other)
-    which = [f"Of run {data.run['run_id']}, by {' and '.join(map(labelled, models))}:"] if told and own else []
+    which = [f"Of run {data.run.run_id}, by {' and '.join(map(labelled, models))}:"] if told and own else []
     return [*data.playing.sentences(), *told, *which, *own]
 
 
-def _nothing(run: dict[str, Any], failed: int) -> str:
+def _nothing(run: Run, failed: int) -> str:
     """Return the sentence about a run without a completed conversation, with the command that helps."""
-    planned, said = run["episodes_planned"], "No conversation of this run has been completed"
-    if run["status"] == "running":
+    planned, said = run.episodes_planned, "No conversation of this run has been completed"
+    if run.status == "running":
         return f"{said} yet: {planned} are planned" + (f", {failed} failed" if failed else "")
     said += f", {planned} were planned" + (f" and {failed} failed" if failed else "")
-    if failed < planned and not of_people(run["repro"], run["models"]):
-        return f"{said}: localsim resume {run['run_id']}"
-    return f"{said}: localsim runs show {run['run_id']}" if failed else said
+    if failed < planned and not of_people(run.repro, run.models):
+        return f"{said}: localsim resume {run.run_id}"
+    return f"{said}: localsim runs show {run.run_id}" if failed else said
 
 
 def left_out(data: Report, family: str) -> list[str]:
@@ -257,7 +257,7 @@ def unsearched(data: Report, family: str | None = None) -> list[str]:
     for run_id in dict.fromkeys(row.other for row in rows):
         own = [row for row in rows if row.other == run_id]
         private, without = sum(row.private for row in own), sum(map(missed, own))
-        command = f"localsim score {run_id or data.run['run_id']}"
+        command = f"localsim score {run_id or data.run.run_id}"
         if without == private > 0:
             none.append(command)
         elif without:

@@ -54,7 +54,7 @@ def _planning(data: Report, compared: Sequence[Compared]) -> str:
     It plans with the primary outcome, or with success if that is no share, from at least two scenarios whose
     differences vary.
     """
-    run_id = data.run["run_id"]
+    run_id = data.run.run_id
     shares = [row for row in compared if row.measure.kind == "share" and row.model]
     primary = [row for row in shares if row.primary]
     success = [row for row in shares if (row.measure.key, row.contrast) == (SUCCESS, INFORMATION)]
@@ -76,7 +76,7 @@ def _untold(data: Report, compared: Sequence[Compared]) -> str:
             "This run cannot tell how much seeing every side changes: this needs agents and mindreaders on the same "
             "scenarios (localsim run --mode all)."
         )
-    command = f"localsim compare {data.run['run_id']}"
+    command = f"localsim compare {data.run.run_id}"
     return f"The tasks of this run have no success to compare; see what else seeing every side changed: {command}"
 
 
