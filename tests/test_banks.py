@@ -26,7 +26,7 @@ from localsim.runs.runner import start
 from localsim.runs.words import STOPS
 from localsim.scenarios.casting.people import load_people
 from localsim.scenarios.interviews.banks import bank_files, find_bank, load_bank
-from localsim.scenarios.interviews.knowing import WORDINGS, Talk, known_in, who_knows
+from localsim.scenarios.interviews.knowing import WORDINGS, SourceTalk, known_in, who_knows
 from localsim.scenarios.interviews.sheets import chosen_people, sheets
 from localsim.store.database import Store
 from tests.conftest import Quiet, spec_of
@@ -47,14 +47,14 @@ def scenario_of_talk() -> Scenario:
     return Scenario(version=1, id="talk", title="T", info={"what": "w"}, setting="A room.", agents=agents)
 
 
-def talk() -> Talk:
+def talk() -> SourceTalk:
     """A talk in which Ana tells everybody of the boat, Bo tells Ana alone of the horse, and Cy nothing."""
     turns = (
         Turn(0, "Ana", Action("speak", "I own a boat, you know.")),
         Turn(1, "Bo", Action("speak", "Do not tell Cy: I own a horse."), readers=("Bo", "Ana")),
         Turn(2, "Cy", Action("speak", "What a nice day.")),
     )
-    return Talk("e1", scenario_of_talk(), Transcript(turns))
+    return SourceTalk("e1", scenario_of_talk(), Transcript(turns))
 
 
 @cache

@@ -363,7 +363,7 @@ def test_bets_close_with_the_reveal_and_words_out_of_turn_are_refused(tmp_path: 
     rows = Store(tmp_path / "b.duckdb").rows("SELECT rater, mode_1, value_json FROM v_annotations")
     assert [json.loads(row["value_json"]) for row in rows] == [{"best": "mindreaders"}] and rows[0]["mode_1"] in MODES
     run = Store(tmp_path / "b.duckdb").run_id("@last")
-    assert agreement(Store(tmp_path / "b.duckdb"), run)["raters"] == [], "players are no raters"
+    assert agreement(Store(tmp_path / "b.duckdb"), run).raters == [], "players are no raters"
 
 
 def test_phones_need_the_token_or_the_code_and_the_projector_needs_its_key(tmp_path: Path) -> None:

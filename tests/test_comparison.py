@@ -89,8 +89,8 @@ def test_differences_are_named_by_what_differs(three_modes: tuple[Store, str]) -
         "authorship": "script - mindreaders",
         "both": "script - agents",
     }
-    parts = turns["information"]["difference"] + turns["authorship"]["difference"]
-    assert turns["both"]["difference"] == pytest.approx(parts), "the two parts add up"
+    parts = turns["information"].test.difference + turns["authorship"].test.difference
+    assert turns["both"].test.difference == pytest.approx(parts), "the two parts add up"
 
 
 def test_the_primary_outcome_is_apart(three_modes: tuple[Store, str]) -> None:

@@ -169,8 +169,8 @@ def test_models_of_one_run_are_conditions(store: Store) -> None:
         "agents:b",
     ]
     compared = compare_chosen(store, pair)
-    assert {(row["first"], row["second"]) for row in compared} == {("scripted:friends", "b")}
-    assert {row["n"] for row in compared if row["measure"] == "turns"} == {2}
+    assert {(row.first, row.second) for row in compared} == {("scripted:friends", "b")}
+    assert {row.test.n for row in compared if row.measure.key == "turns"} == {2}
     assert len({row["model"] for row in report(store, run_id).as_json()["comparison"]}) == 2
     assert (
         len(items_of(store, selected(store, [f"{run_id}:agents:friends", f"{run_id}:agents:b"]), "pairs", "ann")) >= 2

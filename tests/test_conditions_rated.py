@@ -70,22 +70,22 @@ def test_pairs_across_runs_are_rated_blind_and_named_in_results(own_runs: tuple[
         item.item_id for item in items_of(store, chosen_, "pairs", "ann")
     }
     told = agreement(store, chosen_)
-    (rate,) = told["pairs"]["rates"]
-    assert (rate["first"], rate["second"]) == (f"{first}:agents", f"{second}:agents")
-    assert (rate["first_chosen"], rate["n"], rate["scenarios"], rate["alpha"]["items"]) == (0, 24, 3, 6)
-    assert 0 < left[0]["n"] < 24, "each run is shown first somewhere"
-    assert told["conditions"][f"{second}:agents"]["model"] == "scripted:guesser"
+    (rate,) = told.pairs.rates
+    assert (rate.first, rate.second) == (f"{first}:agents", f"{second}:agents")
+    assert (rate.first_chosen, rate.n, rate.scenarios, rate.alpha.items) == (0, 24, 3, 6)
+    assert 0 < left[0].n < 24, "each run is shown first somewhere"
+    assert told.conditions[f"{second}:agents"].model == "scripted:guesser"
     for run_id in (first, second):
         data = report(store, run_id)
         assert any(f"{second}:agents" in line for line in sentences(data.annotations)), "in the report of both runs"
         text = json.dumps(sections(card(store, data)))
         assert f"{second}:agents" in text
-    assert agreement(store, selected(store, [f"{first}:script", f"{second}:agents"]))["pairs"] is None
+    assert agreement(store, selected(store, [f"{first}:script", f"{second}:agents"])).pairs is None
     named = {each: each.label for each in labelled(store, [f"old={first}:agents", f"new={second}:agents"])}
-    assert agreement(store, chosen_, names=named)["pairs"]["rates"][0]["first"] == "old"
+    assert agreement(store, chosen_, names=named).pairs.rates[0].first == "old"
     assert undo(store, "pairs", chosen_.runs, "ann", []) is None and undo(store, "pairs", chosen_.runs, "ann")
     store.remove_run(second)
-    assert agreement(store, first)["pairs"] is None or not agreement(store, first)["pairs"]["rates"]
+    assert agreement(store, first).pairs is None or not agreement(store, first).pairs.rates
 
 
 def test_a_pair_is_the_same_item_however_it_was_selected(own_runs: tuple[Store, str, str]) -> None:
@@ -105,9 +105,9 @@ def test_dimensions_of_several_runs_are_rated_together(own_runs: tuple[Store, st
     assert {item.episode.run_id for item in items} == {first, second}
     marks = {name: high for name, (_, high, _) in DIMENSIONS.items()}
     save_all(store, [answered(item, marks, origin="terminal") for item in items])
-    found = agreement(store, chosen_)["dimensions"]["by_dimension"][0]["means"]
+    found = agreement(store, chosen_).dimensions.by_dimension[0].means
     assert set(found) == {f"{first}:agents", f"{second}:agents"}
-    assert set(agreement(store, first)["dimensions"]["by_dimension"][0]["means"]) == {"agents"}
+    assert set(agreement(store, first).dimensions.by_dimension[0].means) == {"agents"}
 
 
 def test_a_bundle_across_runs_is_blind_and_can_be_imported(own_runs: tuple[Store, str, str], tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_bundle_across_runs_is_blind_and_can_be_imported(own_runs: tuple[Store
     assert {each.item_id for each in found} == {item.item_id for item in items}
     save_all(store, found)
     told = agreement(store, chosen_, drop_inattentive=False)
-    assert len(rows(store, second)) >= 6 and told["pairs"]["items"] == 6
+    assert len(rows(store, second)) >= 6 and told.pairs.items == 6
 
 
 def test_commands_of_annotation_take_conditions(own_runs: tuple[Store, str, str], tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_a_server_for_raters_of_conditions_names_none_of_them(own_runs: tuple[St
     assert len(pairs) == 6 and {frozenset(each.run_id for each in row.sides) for row in pairs} == {
         frozenset((first, second))
     }
-    assert agreement(store, chosen_, drop_inattentive=False)["pairs"]["rates"][0]["decided"] == 6
+    assert agreement(store, chosen_, drop_inattentive=False).pairs.rates[0].decided == 6
 
 
 # ---- judges --------------------------------------------------------------------------------------------------------
@@ -232,10 +232,10 @@ def test_a_choice_within_a_run_is_not_taken_for_one_between_runs(own_runs: tuple
         chosen_ = selected(store, named)
         items = items_of(store, chosen_, "pairs", "ann")
         save_all(store, [answered(item, 1, origin="browser") for item in items])
-        compared[named[1]] = agreement(store, chosen_, drop_inattentive=False)["pairs"]["judges"]
+        compared[named[1]] = agreement(store, chosen_, drop_inattentive=False).pairs.judges
     across, within = compared.values()
-    assert [(row["judge"], row["n"]) for row in across] == [("m", 0)], "the judge saw no pair of these conditions"
-    assert [(row["judge"], row["n"]) for row in within] == [("m", len(scripts))]
+    assert [(row.judge, row.n) for row in across] == [("m", 0)], "the judge saw no pair of these conditions"
+    assert [(row.judge, row.n) for row in within] == [("m", len(scripts))]
 
 
 def test_models_of_roles_lose_no_pairs(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,8 +256,8 @@ def test_models_of_roles_lose_no_pairs(store: Store, monkeypatch: pytest.MonkeyP
     modes_of = [(rate.first_condition["mode"], rate.second_condition["mode"]) for rate in rated]
     assert len(modes_of) == 2 * 3 and len(set(modes_of)) == 3
     save_all(store, [answered(item, 1, origin="browser") for item in items])
-    (judge,) = agreement(store, run_id, drop_inattentive=False)["pairs"]["judges"]
-    assert judge["n"] == 2 * 3, "people and the judge are compared on each pair"
+    (judge,) = agreement(store, run_id, drop_inattentive=False).pairs.judges
+    assert judge.n == 2 * 3, "people and the judge are compared on each pair"
 
 
 def test_scores_from_before_there_were_pairs_across_runs_still_count(own_runs: tuple[Store, str, str]) -> None:

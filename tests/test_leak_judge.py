@@ -8,6 +8,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import asdict, astuple
 from typing import Any
 
 import pytest
@@ -263,7 +264,7 @@ def test_a_truthful_judge_agrees_wholly_and_asks_little(talk: LoadedScenario) ->
     made, truth = talks(talk, 40)
     found, asked = judged(made, truthful)
     same = first_turns(truth, found, NOT_DISCLOSED)
-    assert (same["kappa"], same["first_turn"], same["n"], same["turns"]) == (1, 1, 80, 80)
+    assert (same.kappa, same.first_turn, same.n, same.turns) == (1, 1, 80, 80)
     assert asked < 80 * 5, "asking after every turn takes 80 x 12 questions"
 
 
@@ -272,8 +273,8 @@ def test_a_constant_player_and_one_that_prefers_a_place_agree_by_chance(talk: Lo
     made, truth = talks(talk, 300)
     found, _ = judged(made, answer)
     same = first_turns(truth, found, NOT_DISCLOSED)
-    assert same["n"] == 600 and abs(same["kappa"]) < 0.12, "three standard errors"
-    assert same["first_turn"] < 0.6
+    assert same.n == 600 and abs(same.kappa) < 0.12, "three standard errors"
+    assert same.first_turn < 0.6
 
 
 # ---- in the database -----------------------------------------------------------------------------------------------
@@ -330,17 +331,15 @@ def test_unreadable_replies_are_missing_in_every_rate(store: Store, run: str, an
     assert scored_by(store, run) == 12
     (row,) = leak_judges(store, [run])
     facts = sum(len(facts_asked(each.scenario)) for each in subjects(store, run))
-    assert (row["facts"], row["missing_facts"], row["missing_replies"]) == (facts, 6, 12)
-    assert row["detector"]["n"] == sum(each["facts"] for each in row["conditions"]) == facts - 6
+    assert (row.facts, row.missing_facts, row.missing_replies) == (facts, 6, 12)
+    assert row.detector.n == sum(each.facts for each in row.conditions) == facts - 6
     labels = store.rows("SELECT DISTINCT label, missing FROM v_leak_judgements WHERE fact_id = 'ana_1'")
     assert labels == [{"label": None, "missing": True}]
     verdicts = store.rows("SELECT DISTINCT value, label FROM v_scores WHERE name = 'fact.ana_1'")
     assert verdicts == [{"value": None, "label": None}]
     reasons = store.rows("SELECT DISTINCT malformed FROM v_judgements WHERE name = 'fact.ana_1'")
     assert reasons == [{"malformed": UNREADABLE}]
-    assert (
-        "replies are missing" in row["warning"] and f"12 of {row['questions']} replies missing" in sentences([row])[0]
-    )
+    assert "replies are missing" in row.warning and f"12 of {row.questions} replies missing" in sentences([row])[0]
 
 
 def test_a_first_turn_that_a_missing_reply_hides_is_not_compared(store: Store, run: str, answering: Any) -> None:
@@ -354,9 +353,9 @@ def test_a_first_turn_that_a_missing_reply_hides_is_not_compared(store: Store, r
     answering(forgetful)
     scored_by(store, run)
     (row,) = leak_judges(store, [run])
-    assert row["missing_facts"] == 0 and row["detector"]["n"] == row["facts"]
-    assert row["detector"]["turns"] == row["facts"] - 6 and row["checks"] == 0
-    assert sum(each["disclosed"] for each in row["conditions"]) == 6
+    assert row.missing_facts == 0 and row.detector.n == row.facts
+    assert row.detector.turns == row.facts - 6 and row.checks == 0
+    assert sum(each.disclosed for each in row.conditions) == 6
 
 
 def test_a_reply_that_failed_is_asked_for_again(store: Store, run: str, answering: Any) -> None:
@@ -370,13 +369,13 @@ def test_a_reply_that_failed_is_asked_for_again(store: Store, run: str, answerin
     answering(failing)
     assert scored_by(store, run) == 11
     (row,) = leak_judges(store, [run])
-    assert row["missing_facts"] == len(facts_asked(subjects(store, run)[0].scenario)) < row["facts"]
+    assert row.missing_facts == len(facts_asked(subjects(store, run)[0].scenario)) < row.facts
     assert store.rows("SELECT DISTINCT missing FROM v_leak_judgements WHERE episode_id = ?", [broken]) == [
         {"missing": True}
     ]
     answering(told_in_turn_1)
     assert scored_by(store, run) == 1
-    assert leak_judges(store, [run])[0]["missing_facts"] == 0
+    assert leak_judges(store, [run])[0].missing_facts == 0
 
 
 def test_a_newer_version_replaces_the_answers_in_views(
@@ -388,7 +387,7 @@ def test_a_newer_version_replaces_the_answers_in_views(
     answering(told_in_turn_1)
     assert scored_by(store, run) == 12
     assert {row["version"] for row in store.rows("SELECT version FROM v_leak_judgements")} == {"10"}
-    assert sum(each["disclosed"] for each in leak_judges(store, [run])[0]["conditions"]) == 6
+    assert sum(each.disclosed for each in leak_judges(store, [run])[0].conditions) == 6
 
 
 # ---- agreement -----------------------------------------------------------------------------------------------------
@@ -401,16 +400,16 @@ def test_the_judge_beside_detector_and_raters(store: Store, run: str, answering:
     answering(told_in_turn_1)
     scored_by(store, run)
     (row,) = leak_judges(store, [run])
-    assert row["raters"]["kappa"] == row["raters"]["first_turn"] == 1 and row["warning"] is None
+    assert row.raters.kappa == row.raters.first_turn == 1 and row.warning is None
     # Of n facts both disclose 4, the judge alone 2; 2 of the 4 have the same turn.
-    n = row["facts"]
+    n = row.facts
     equal, chance = (n - 2) / n, (6 * 4 + (n - 6) * (n - 4)) / n**2
-    assert row["detector"]["kappa"] == pytest.approx((equal - chance) / (1 - chance)) == row["detector_kappa"]
-    assert row["detector"]["first_turn"] == pytest.approx(1 - 4 / n)
-    disclosed = {each["condition"]: (each["disclosed"], each["detector"]) for each in row["conditions"]}
+    assert row.detector.kappa == pytest.approx((equal - chance) / (1 - chance)) == row.detector_kappa
+    assert row.detector.first_turn == pytest.approx(1 - 4 / n)
+    disclosed = {each.condition: (each.disclosed, each.detector) for each in row.conditions}
     assert disclosed == {"script": (2, 2), "agents": (2, 2), "mindreaders": (2, 0)}
     found = agreement(store, run)
-    assert found["disclosures"]["judges"] == [{"judge": "toy", **row["raters"]}]
+    assert list(map(astuple, found.disclosures.judges)) == [("toy", *astuple(row.raters))]
     assert any("Leak judge toy" in line and "1.00" in line for line in agreement_sentences(found))
     assert json.loads(json.dumps(row)) == row
 
@@ -422,8 +421,8 @@ def test_a_judge_that_always_answers_the_same_is_warned_of(store: Store, run: st
     answering(always(word))
     scored_by(store, run)
     (row,) = leak_judges(store, [run])
-    assert row["detector"]["kappa"] == row["raters"]["kappa"] == 0
-    assert "hardly more than chance" in row["warning"]
+    assert row.detector.kappa == row.raters.kappa == 0
+    assert "hardly more than chance" in row.warning
 
 
 def test_score_and_report_show_the_judge_and_keep_the_rates_of_the_detector(
@@ -439,7 +438,7 @@ def test_score_and_report_show_the_judge_and_keep_the_rates_of_the_detector(
     assert told["leak_judges"][0]["judge"] == "scripted" and told["scored"]["leak_judge.scripted"] == 0
     after = report(store, run)
     assert after.comparison == before.comparison and after.leaks == before.leaks
-    assert before.leak_judges == [] and after.leak_judges == told["leak_judges"]
+    assert before.leak_judges == [] and list(map(asdict, after.leak_judges)) == told["leak_judges"]
     (line,) = sentences(after.leak_judges)
     page = as_markdown(after)
     assert "rely on the leakage detector" in page and "Leak judge scripted" in page

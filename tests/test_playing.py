@@ -17,7 +17,7 @@ from localsim.reports.compose.alone import report
 from localsim.reports.compose.aloud import with_paragraph
 from localsim.reports.compose.beside import with_conditions
 from localsim.reports.evidence import playing
-from localsim.reports.evidence.playing import LIMIT, Talk, cells_of, chosen_of, of_run
+from localsim.reports.evidence.playing import LIMIT, PlayVerdict, cells_of, chosen_of, of_run
 from localsim.reports.render.html import render
 from localsim.reports.render.markdown import as_markdown
 from localsim.reports.validity import head
@@ -37,14 +37,14 @@ from tests.web_server import client_of
 MODES = ("script", "agents", "mindreaders")
 
 
-def talk(mode: str = "agents", fault: str = "", number: int = 0, **changes: Any) -> Talk:
+def talk(mode: str = "agents", fault: str = "", number: int = 0, **changes: Any) -> PlayVerdict:
     """A talk of a search for a friend; it plays if it has no fault."""
     named = (f"{mode}-{number}", "mutual_friends", f"s{number}")
-    found = Talk("r", mode, changes.pop("model", "tiny"), "", *named, not fault, fault, "why", (2, 4))
+    found = PlayVerdict("r", mode, changes.pop("model", "tiny"), "", *named, not fault, fault, "why", (2, 4))
     return replace(found, **changes)
 
 
-def told(*talks: Talk) -> playing.Playing:
+def told(*talks: PlayVerdict) -> playing.Playing:
     return playing.Playing(tuple(cells_of(talks)))
 
 

@@ -9,13 +9,27 @@ from __future__ import annotations
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 from itertools import combinations
-from typing import Any
 
 from localsim.annotation import measures
+from localsim.annotation.measures import Alpha
 from localsim.annotation.records import MADE_BY
 from localsim.annotation.records import rows as stored_rows
+from localsim.annotation.results import (
+    Agreement,
+    Attention,
+    Correlated,
+    Counts,
+    Detected,
+    Dimension,
+    Dimensions,
+    Disclosures,
+    JudgedTurns,
+    NaturalJudge,
+    Pairs,
+    Preferred,
+)
 from localsim.annotation.selection import Selection, of_run
 from localsim.evaluators.judge import DIMENSIONS
 from localsim.stats import holm, share, text_of
@@ -40,12 +54,12 @@ _NATURAL, _JUDGE, _AGAINST = "naturalness.", "judge.", "natural_against_"
 
 def agreement(
     store: Store, run: str | Selection, *, drop_inattentive: bool = True, names: Names | None = None
-) -> dict[str, Any]:
-    """The results of annotations, fit for JSON: run_id, raters, kinds, pairs, dimensions, disclosures.
+) -> Agreement:
+    """Return the results of annotations.
 
-    Those of a run have also the pairs that compare it with other runs. A task without annotations is None. Conditions
-    are called by `names`, or by the shortest names that tell them apart. `drop_inattentive` excludes raters who fail
-    more than a third of their attention items from the results about pairs.
+    Those of a run have also the pairs that compare it with other runs. Conditions are called by `names`, or by the
+    shortest names that tell them apart. `drop_inattentive` excludes raters who fail more than a third of their
+    attention items from the results about pairs.
     """
     chosen = of_run(run) if isinstance(run, str) else run
     rows = [row for row in stored_rows(store, chosen.runs) if _about(row, chosen)]
@@ -62,19 +76,19 @@ def agreement(
     scores = queries.judge_scores(store, runs) if rows else {}
     by_task = {task: [row for row in rows if row.task == task] for task in ("pairs", "dimensions", "disclosures")}
     here = chosen.runs if rows else ()
-    return {
-        "run_id": ", ".join(chosen.runs),
-        "raters": sorted({row.rater for row in rows}),
-        "kinds": kinds_of(rows),
-        "conditions": {name: vars(each) for each, name in order.items()},
-        "pairs": pairs(by_task["pairs"], order, scores, drop_inattentive=drop_inattentive),
-        "dimensions": dimensions(by_task["dimensions"], order, scores),
-        "disclosures": disclosures(
+    return Agreement(
+        run_id=", ".join(chosen.runs),
+        raters=sorted({row.rater for row in rows}),
+        kinds=kinds_of(rows),
+        conditions={name: each for each, name in order.items()},
+        pairs=pairs(by_task["pairs"], order, scores, drop_inattentive=drop_inattentive),
+        dimensions=dimensions(by_task["dimensions"], order, scores),
+        disclosures=disclosures(
             by_task["disclosures"],
             detected(store, here, agreed_turns(by_task["disclosures"])),
             queries.leak_verdicts(store, here) if here else [],
         ),
-    }
+    )
 
 
 def _about(row: Answer, chosen: Selection) -> bool:
@@ -119,31 +133,24 @@ class Vote:
         return (self.names[0], self.names[1]) if self.answer.value == 1 else (self.names[1], self.names[0])
 
 
-def pairs(
-    rows: Sequence[Answer], names: Names, scores: Scores, *, drop_inattentive: bool = True
-) -> dict[str, Any] | None:
-    """Preferences between conditions, which have `names` in the order of tables; None without rows.
-
-    Keys: counts (`_counts`), attention (a row for each rater), left_out (raters), rates (a row for each two conditions;
-    share, interval and p ignore ties and are those of scenarios; alpha: agreement on them), strengths (Bradley–Terry),
-    alpha (nominal), judges (`_natural_judge`).
-    """
+def pairs(rows: Sequence[Answer], names: Names, scores: Scores, *, drop_inattentive: bool = True) -> Pairs | None:
+    """Return preferences between conditions, which have `names` in the order of tables; None without rows."""
     if not rows:
         return None
     attention = _attention(rows)
-    dropped = {row["rater"] for row in attention if row["inattentive"]} if drop_inattentive else set()
+    dropped = {row.rater for row in attention if row.inattentive} if drop_inattentive else set()
     kept = [row for row in rows if not row.attention and row.rater not in dropped]
     votes = [Vote(row, tuple(names[each] for each in row.sides)) for row in kept if len(row.sides) == 2]
     decisions = [vote.decision for vote in votes if vote.chosen != TIE]
-    return {
-        **_counts(kept),
-        "attention": attention,
-        "left_out": sorted(dropped),
-        "rates": _rates(votes, list(names.values())),
-        "strengths": measures.strengths(list(names.values()), decisions),
-        "alpha": measures.alpha(_by_item(votes), "nominal"),
-        "judges": [_natural_judge(judge, votes, scores[judge]) for judge in scores if judge.startswith(_NATURAL)],
-    }
+    return Pairs(
+        **vars(_counts(kept)),
+        attention=attention,
+        left_out=sorted(dropped),
+        rates=_rates(votes, list(names.values())),
+        strengths=measures.strengths(list(names.values()), decisions),
+        alpha=measures.alpha(_by_item(votes), "nominal"),
+        judges=[_natural_judge(judge, votes, scores[judge]) for judge in scores if judge.startswith(_NATURAL)],
+    )
 
 
 def _by_item(votes: Iterable[Vote]) -> list[list[str]]:
@@ -154,46 +161,41 @@ def _by_item(votes: Iterable[Vote]) -> list[list[str]]:
     return list(items.values())
 
 
-def _counts(rows: Sequence[Answer]) -> dict[str, Any]:
-    """The counts of judgements, items, scenarios and raters (also by kind), and the median seconds of a judgement."""
+def _counts(rows: Sequence[Answer]) -> Counts:
     seconds = [row.seconds for row in rows if row.seconds is not None]
-    return {
-        "n": len(rows),
-        "items": len({row.item_id for row in rows}),
-        "scenarios": len({row.scenario for row in rows}),
-        "raters": len({row.rater for row in rows}),
-        "kinds": kinds_of(rows),
-        "median_seconds": statistics.median(seconds) if seconds else None,
-    }
+    return Counts(
+        n=len(rows),
+        items=len({row.item_id for row in rows}),
+        scenarios=len({row.scenario for row in rows}),
+        raters=len({row.rater for row in rows}),
+        kinds=kinds_of(rows),
+        median_seconds=statistics.median(seconds) if seconds else None,
+    )
 
 
-def _attention(rows: Sequence[Answer]) -> list[dict[str, Any]]:
-    """A row for each rater: attention items passed and failed, and inattentive if more than a third failed."""
+def _attention(rows: Sequence[Answer]) -> list[Attention]:
     found = []
     for rater in sorted({row.rater for row in rows}):
         asked = [row for row in rows if row.rater == rater and row.attention]
         passed = sum(row.value == 3 - int(row.shown["shuffled"]) for row in asked)
         failed = len(asked) - passed
-        inattentive = failed > FAILED_AT_MOST * len(asked)
-        found.append({"rater": rater, "n": len(asked), "passed": passed, "failed": failed, "inattentive": inattentive})
+        found.append(Attention(rater, len(asked), passed, failed, failed > FAILED_AT_MOST * len(asked)))
     return found
 
 
-def _rates(votes: Sequence[Vote], names: Sequence[str]) -> list[dict[str, Any]]:
+def _rates(votes: Sequence[Vote], names: Sequence[str]) -> list[Preferred]:
     found = []
     for first, second in combinations(names, 2):
         here = [vote for vote in votes if set(vote.names) == {first, second}]
         if here:
             decided = [vote for vote in here if vote.chosen != TIE]
             wins, ties = sum(vote.chosen == first for vote in decided), len(here) - len(decided)
-            counts = {"n": len(here), "first_wins": wins, "second_wins": len(decided) - wins, "ties": ties}
-            counts |= {"decided": len(decided), "items": len({vote.answer.item_id for vote in decided})}
+            items = len({vote.answer.item_id for vote in decided})
+            counts = len(here), wins, len(decided) - wins, ties, len(decided), items
             agreed = measures.alpha(_by_item(here), "nominal")
             preferred = measures.preference(_by_scenario(decided, first))
-            found.append({"first": first, "second": second, **counts, **preferred, "alpha": agreed})
-    for row, p in zip(found, holm([row["p"] for row in found]), strict=True):
-        row["p_holm"] = p
-    return found
+            found.append(Preferred(first, second, *counts, *preferred, agreed))
+    return [replace(row, p_holm=p) for row, p in zip(found, holm([row.p for row in found]), strict=True)]
 
 
 def _by_scenario(decided: Sequence[Vote], first: str) -> dict[str, list[float]]:
@@ -209,13 +211,7 @@ def _by_scenario(decided: Sequence[Vote], first: str) -> dict[str, list[float]]:
 
 def _natural_judge(
     judge: str, votes: Sequence[Vote], scores: Mapping[tuple[str, str | None, str], float]
-) -> dict[str, Any]:
-    """A model's choices compared with the majority of raters, over the pairs that both judged.
-
-    n: such pairs; decided: those in which both chose; equal: the share of the same choice among these, with its 95%
-    interval and Cohen's kappa. Raters decide nothing if they are divided evenly or say tie; a model decides nothing if
-    its choice depends on the order of the two conversations.
-    """
+) -> NaturalJudge:
     values = {
         (episode, name.removeprefix(_AGAINST)): value
         for (episode, _, name), value in scores.items()
@@ -239,26 +235,22 @@ def _natural_judge(
     decided = [(people, model) for people, model in both if people not in (None, TIE) and model is not None]
     same = sum(people == model for people, model in decided)
     equal = share(same, len(decided))
-    found = {"judge": judge.removeprefix(_NATURAL), "n": len(both), "decided": len(decided)}
-    return found | {"equal": equal.value, "low": equal.low, "high": equal.high, "kappa": measures.kappa(decided)}
+    ends = equal.value, equal.low, equal.high
+    return NaturalJudge(judge.removeprefix(_NATURAL), len(both), len(decided), *ends, measures.kappa(decided))
 
 
 # ---- dimensions ----------------------------------------------------------------------------------------------------
 
 
-def dimensions(rows: Sequence[Answer], names: Names, scores: Scores) -> dict[str, Any] | None:
-    """Marks of raters by dimension and condition; None without rows.
-
-    Keys: counts (`_counts`), and by_dimension, a row for each dimension: n (marks), alpha (interval), means by
-    condition, and for each judge.MODEL Spearman's correlation of its score with the mean of the raters, over episodes
-    and agents.
-    """
+def dimensions(rows: Sequence[Answer], names: Names, scores: Scores) -> Dimensions | None:
+    """Return the marks of raters by dimension and condition; None without rows."""
     if not rows:
         return None
-    return {**_counts(rows), "by_dimension": [_dimension(name, rows, names, scores) for name in DIMENSIONS]}
+    found = [_dimension(name, rows, names, scores) for name in DIMENSIONS]
+    return Dimensions(**vars(_counts(rows)), by_dimension=found)
 
 
-def _dimension(dimension: str, rows: Sequence[Answer], names: Names, scores: Scores) -> dict[str, Any]:
+def _dimension(dimension: str, rows: Sequence[Answer], names: Names, scores: Scores) -> Dimension:
     marks: dict[tuple[str, str | None], list[float]] = defaultdict(list)
     by_condition: dict[str, list[float]] = {name: [] for name in names.values()}
     for row in rows:
@@ -272,11 +264,10 @@ def _dimension(dimension: str, rows: Sequence[Answer], names: Names, scores: Sco
             continue
         of_model = {(episode, agent): value for (episode, agent, name), value in own.items() if name == dimension}
         shared = [(statistics.fmean(found), of_model[key]) for key, found in marks.items() if key in of_model]
-        judges.append({"judge": judge.removeprefix(_JUDGE), **measures.correlation(shared)})
+        judges.append(Correlated(judge.removeprefix(_JUDGE), *measures.correlation(shared)))
     given = sum(map(len, marks.values()))
     agreed = measures.alpha(list(marks.values()), "interval")
-    means = measures.mean_by(by_condition)
-    return {"dimension": dimension, "n": given, "alpha": agreed, "means": means, "judges": judges}
+    return Dimension(dimension, given, agreed, measures.mean_by(by_condition), judges)
 
 
 # ---- disclosures ---------------------------------------------------------------------------------------------------
@@ -294,14 +285,10 @@ def detected(store: Store, runs: Iterable[str], facts: Iterable[Key]) -> dict[Ke
 
 def disclosures(
     rows: Sequence[Answer], said: Mapping[Key, Turn], verdicts: Sequence[LeakVerdict] = ()
-) -> dict[str, Any] | None:
-    """First disclosures according to raters, compared with those of detector and judges of leaks; None without rows.
+) -> Disclosures | None:
+    """Compare first disclosures according to raters with those of detector and judges of leaks; None without rows.
 
-    `said` are the turns of `detected`. Keys: counts (`_counts`), facts (in all episodes), alpha (nominal, over facts,
-    of the first turn or none), undecided (facts without a majority of raters; the other results ignore them), disclosed
-    (facts that most raters mark as disclosed), detector: n (facts), precision, recall and F1 over (fact, turn) pairs,
-    first_turn (share of facts with the same turn or none), kappa (of disclosed or not); judges: for each judge of leaks
-    `measures.first_turns`.
+    `said` are the turns of `detected`.
     """
     if not rows:
         return None
@@ -309,19 +296,19 @@ def disclosures(
     truth = {(*key, agreed[key]) for key in said if agreed[key] != NOT_DISCLOSED}
     found = {(*key, turn) for key, turn in said.items() if turn != NOT_DISCLOSED}
     same = measures.first_turns(agreed, said, NOT_DISCLOSED)
-    detector = {**measures.overlap(truth, found), **{key: same[key] for key in same if key != "turns"}}
-    return {
-        **_counts(rows),
-        "facts": len(votes),
-        "alpha": measures.alpha(list(votes.values()), "nominal"),
-        "undecided": len(votes) - len(agreed),
-        "disclosed": sum(turn != NOT_DISCLOSED for turn in agreed.values()),
-        "detector": detector if said else None,
-        "judges": [
-            {"judge": judge, **measures.first_turns(agreed, own, NOT_DISCLOSED)}
+    first = same.n, same.kappa, same.first_turn, same.low, same.high
+    return Disclosures(
+        **vars(_counts(rows)),
+        facts=len(votes),
+        alpha=measures.alpha(list(votes.values()), "nominal"),
+        undecided=len(votes) - len(agreed),
+        disclosed=sum(turn != NOT_DISCLOSED for turn in agreed.values()),
+        detector=Detected(*measures.overlap(truth, found), *first) if said else None,
+        judges=[
+            JudgedTurns(judge, *astuple(measures.first_turns(agreed, own, NOT_DISCLOSED)))
             for judge, own in turns_by_judge(verdicts).items()
         ],
-    }
+    )
 
 
 def votes_of(rows: Sequence[Answer]) -> dict[Key, list[Turn]]:
@@ -352,102 +339,97 @@ def turns_by_judge(verdicts: Sequence[LeakVerdict]) -> dict[str, dict[Key, Turn 
 # ---- sentences -----------------------------------------------------------------------------------------------------
 
 
-def sentences(found: Mapping[str, Any]) -> list[str]:
+def sentences(found: Agreement) -> list[str]:
     """The results of `agreement` in sentences, one for each line."""
-    lines = [f"Run {found['run_id']}: {raters_text(found['kinds'])}."]
-    if found["pairs"]:
-        lines += _on_pairs(found["pairs"])
-    if found["dimensions"]:
-        lines += _on_dimensions(found["dimensions"])
-    if found["disclosures"]:
-        lines += _on_disclosures(found["disclosures"])
+    lines = [f"Run {found.run_id}: {raters_text(found.kinds)}."]
+    if found.pairs:
+        lines += _on_pairs(found.pairs)
+    if found.dimensions:
+        lines += _on_dimensions(found.dimensions)
+    if found.disclosures:
+        lines += _on_disclosures(found.disclosures)
     return lines if len(lines) > 1 else [*lines, "Nothing is annotated yet."]
 
 
-def _on_pairs(found: Mapping[str, Any]) -> list[str]:
+def _on_pairs(found: Pairs) -> list[str]:
     lines = [_head("Pairs", found)]
-    for row in found["attention"]:
-        if row["inattentive"]:
-            what = "is left out" if row["rater"] in found["left_out"] else "is counted all the same"
-            failed = f"{row['rater']} fails {row['failed']} of {_number(row['n'], 'attention item')}"
+    for row in found.attention:
+        if row.inattentive:
+            what = "is left out" if row.rater in found.left_out else "is counted all the same"
+            failed = f"{row.rater} fails {row.failed} of {_number(row.n, 'attention item')}"
             lines.append(f"  {failed} and {what}.")
-    lines += [f"  {preference_text(row)}" for row in found["rates"]]
+    lines += [f"  {preference_text(row)}" for row in found.rates]
     lines.append(
         "  Each scenario counts once in these shares, intervals and p (sign-flip test): raters of one pair, and pairs "
         "of one scenario, are not independent of each other."
     )
-    few = found["strengths"]["n"] < ENOUGH
-    if found["strengths"]["by_mode"] and few:
+    few = found.strengths.n < ENOUGH
+    if found.strengths.by_mode and few:
+        lines.append(f"  Strengths: too few judgements to rank the modes ({found.strengths.n}; from {ENOUGH} on).")
+    elif found.strengths.by_mode:
+        told = ", ".join(f"{mode} {value:+.2f}" for mode, value in found.strengths.by_mode.items())
+        lines.append(f"  Strengths (Bradley–Terry, log odds, {found.strengths.n} judgements): {told}.")
+    lines.append(f"  Agreement of raters: {_alpha(found.alpha)}.")
+    for row in found.judges:
+        equal = text_of(row.equal, row.low, row.high, ".0%")
         lines.append(
-            f"  Strengths: too few judgements to rank the modes ({found['strengths']['n']}; from {ENOUGH} on)."
-        )
-    elif found["strengths"]["by_mode"]:
-        told = ", ".join(f"{mode} {value:+.2f}" for mode, value in found["strengths"]["by_mode"].items())
-        lines.append(f"  Strengths (Bradley–Terry, log odds, {found['strengths']['n']} judgements): {told}.")
-    lines.append(f"  Agreement of raters: {_alpha(found['alpha'])}.")
-    for row in found["judges"]:
-        equal = text_of(row["equal"], row["low"], row["high"], ".0%")
-        lines.append(
-            f"  Judge {row['judge']} agrees with most raters on {equal} of {_number(row['decided'], 'pair')} that "
-            f"both decide, of {row['n']}; kappa {_value(row['kappa'])}."
+            f"  Judge {row.judge} agrees with most raters on {equal} of {_number(row.decided, 'pair')} that "
+            f"both decide, of {row.n}; kappa {_value(row.kappa)}."
         )
     return lines
 
 
-def preference_text(row: Mapping[str, Any]) -> str:
+def preference_text(row: Preferred) -> str:
     """A row of `rates` as a sentence, with test, ties and the agreement of raters."""
-    chosen = text_of(row["first_chosen"], row["low"], row["high"], ".0%")
-    test = "" if row["p"] is None else f", p = {row['p']:.3g} ({row['p_holm']:.3g} after Holm)"
-    ties = f"; {_number(row['ties'], 'tie')} left out" if row["ties"] else ""
-    agreed = f"; raters: {_alpha(row['alpha'])}" if row["alpha"]["items"] else ""
+    chosen = text_of(row.first_chosen, row.low, row.high, ".0%")
+    test = "" if row.p is None else f", p = {row.p:.3g} ({row.p_holm:.3g} after Holm)"
+    ties = f"; {_number(row.ties, 'tie')} left out" if row.ties else ""
+    agreed = f"; raters: {_alpha(row.alpha)}" if row.alpha.items else ""
     base = (
-        f"{_number(row['decided'], 'judgement')} of {_number(row['items'], 'item')} "
-        f"on {_number(row['scenarios'], 'scenario')}"
+        f"{_number(row.decided, 'judgement')} of {_number(row.items, 'item')} on {_number(row.scenarios, 'scenario')}"
     )
-    return f"{row['first']} over {row['second']}: {chosen} of {base}{test}{ties}{agreed}."
+    return f"{row.first} over {row.second}: {chosen} of {base}{test}{ties}{agreed}."
 
 
-def _on_dimensions(found: Mapping[str, Any]) -> list[str]:
+def _on_dimensions(found: Dimensions) -> list[str]:
     lines = [_head("Dimensions", found)]
-    for row in found["by_dimension"]:
-        if row["n"]:
-            means = ", ".join(f"{mode} {mean['mean']:.2f} (n {mean['n']})" for mode, mean in row["means"].items())
-            judges = "".join(
-                f"; judge {judge['judge']}: rho {_value(judge['rho'])} (n {judge['n']})" for judge in row["judges"]
-            )
-            lines.append(f"  {row['dimension']}: {means}; agreement of raters: {_alpha(row['alpha'])}{judges}.")
+    for row in found.by_dimension:
+        if row.n:
+            means = ", ".join(f"{mode} {mean.mean:.2f} (n {mean.n})" for mode, mean in row.means.items())
+            judges = "".join(f"; judge {judge.judge}: rho {_value(judge.rho)} (n {judge.n})" for judge in row.judges)
+            lines.append(f"  {row.dimension}: {means}; agreement of raters: {_alpha(row.alpha)}{judges}.")
     return lines
 
 
-def _on_disclosures(found: Mapping[str, Any]) -> list[str]:
+def _on_disclosures(found: Disclosures) -> list[str]:
     lines = [_head("Disclosures", found)]
     lines.append(
-        f"  Most raters mark {found['disclosed']} of {_number(found['facts'], 'fact')} as disclosed; "
-        f"no majority for {found['undecided']}; agreement of raters: {_alpha(found['alpha'])}."
+        f"  Most raters mark {found.disclosed} of {_number(found.facts, 'fact')} as disclosed; "
+        f"no majority for {found.undecided}; agreement of raters: {_alpha(found.alpha)}."
     )
-    row = found["detector"]
+    row = found.detector
     if row is None:
         lines.append("  The detector has not scored these episodes; localsim score does.")
     else:
-        same = text_of(row["first_turn"], row["low"], row["high"], ".0%")
+        same = text_of(row.first_turn, row.low, row.high, ".0%")
         lines.append(
-            f"  Detector, first turns of {_number(row['n'], 'fact')}: precision {_value(row['precision'])} (of "
-            f"{row['said']}), recall {_value(row['recall'])} (of {row['true']}), F1 {_value(row['f1'])}; same turn or "
-            f"none in {same}; kappa of disclosed or not {_value(row['kappa'])}."
+            f"  Detector, first turns of {_number(row.n, 'fact')}: precision {_value(row.precision)} (of "
+            f"{row.said}), recall {_value(row.recall)} (of {row.true}), F1 {_value(row.f1)}; same turn or "
+            f"none in {same}; kappa of disclosed or not {_value(row.kappa)}."
         )
-    for row in found["judges"]:
-        same = text_of(row["first_turn"], row["low"], row["high"], ".0%")
+    for each in found.judges:
+        same = text_of(each.first_turn, each.low, each.high, ".0%")
         lines.append(
-            f"  Leak judge {row['judge']}, {_number(row['n'], 'fact')}: kappa of disclosed or not "
-            f"{_value(row['kappa'])}; same turn or none in {same} of {row['turns']}."
+            f"  Leak judge {each.judge}, {_number(each.n, 'fact')}: kappa of disclosed or not "
+            f"{_value(each.kappa)}; same turn or none in {same} of {each.turns}."
         )
     return lines
 
 
-def _head(name: str, found: Mapping[str, Any]) -> str:
-    time = "" if found["median_seconds"] is None else f", median {found['median_seconds']:.0f} s each"
-    counts = f"{_number(found['n'], 'judgement')} of {_number(found['items'], 'item')}"
-    return f"{name}: {counts} by {raters_text(found['kinds'])}{time}."
+def _head(name: str, found: Counts) -> str:
+    time = "" if found.median_seconds is None else f", median {found.median_seconds:.0f} s each"
+    counts = f"{_number(found.n, 'judgement')} of {_number(found.items, 'item')}"
+    return f"{name}: {counts} by {raters_text(found.kinds)}{time}."
 
 
 def raters_text(kinds: Mapping[str, int]) -> str:
@@ -457,10 +439,10 @@ def raters_text(kinds: Mapping[str, int]) -> str:
     return " and ".join([*parts, *([_number(models, "language model")] if models else [])])
 
 
-def _alpha(found: Mapping[str, Any]) -> str:
-    if not found["items"]:
+def _alpha(found: Alpha) -> str:
+    if not found.items:
         return "not known, because no two raters judged the same"
-    return f"alpha {_value(found['alpha'])} ({_number(found['items'], 'unit')} with two raters or more)"
+    return f"alpha {_value(found.alpha)} ({_number(found.items, 'unit')} with two raters or more)"
 
 
 def _number(count: int, noun: str) -> str:

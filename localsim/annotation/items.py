@@ -42,7 +42,7 @@ ATTENTION = "attention:"
 
 
 @dataclass(frozen=True)
-class Talk:
+class RatedEpisode:
     """A stored episode, and the unit that it shares with the same scenario and seed in other conditions."""
 
     unit: Unit
@@ -145,10 +145,10 @@ _Some = TypeVar("_Some", bound=Item)
 # ---- from the database ---------------------------------------------------------------------------------------------
 
 
-def talks_of(store: Store, run: str | Selection) -> list[Talk]:
+def talks_of(store: Store, run: str | Selection) -> list[RatedEpisode]:
     """The completed episodes of a run or selection that have turns, in a fixed order, without scores and leaks."""
     chosen = of_run(run) if isinstance(run, str) else run
-    talks = (Talk(*found) for run_id in chosen.runs for found in queries.completed_episodes(store, run_id))
+    talks = (RatedEpisode(*found) for run_id in chosen.runs for found in queries.completed_episodes(store, run_id))
     return [talk for talk in talks if chosen.has(talk.condition)]
 
 
@@ -186,7 +186,7 @@ def every_item(
 
 
 def items_from(
-    talks: Sequence[Talk], task: Task, rater: str, chosen: Selection | None = None, *, ties: bool = False
+    talks: Sequence[RatedEpisode], task: Task, rater: str, chosen: Selection | None = None, *, ties: bool = False
 ) -> Sequence[Item]:
     """All items of a task for a rater, in the rater's order."""
     if task == "pairs":
@@ -195,7 +195,7 @@ def items_from(
 
 
 def pairs_from(
-    talks: Sequence[Talk], rater: str, chosen: Selection | None = None, *, ties: bool = False
+    talks: Sequence[RatedEpisode], rater: str, chosen: Selection | None = None, *, ties: bool = False
 ) -> list[PairItem]:
     """All pairs of conditions of one scenario, index and seed, in the rater's order, with an attention item after every
     seventh pair (and at least one from four pairs on). Without a selection, pairs are those within each run.
@@ -209,9 +209,9 @@ def pairs_from(
     return found
 
 
-def _pairs(talks: Sequence[Talk], rater: str, chosen: Selection, *, ties: bool) -> list[PairItem]:
+def _pairs(talks: Sequence[RatedEpisode], rater: str, chosen: Selection, *, ties: bool) -> list[PairItem]:
     """The pairs of a selection. The id of a pair does not depend on the selection, so no pair is judged twice."""
-    units: dict[Unit, list[Talk]] = defaultdict(list)
+    units: dict[Unit, list[RatedEpisode]] = defaultdict(list)
     for talk in talks:
         units[talk.unit].append(talk)
     found = []
@@ -238,7 +238,7 @@ def _mixed(items: Sequence[_Some]) -> list[_Some]:
     return sorted(items, key=lambda item: derive_seed("order", item.rater, item.item_id.partition(":")[0]))
 
 
-def _attention(talks: Sequence[Talk], rater: str, ties: bool, count: int) -> list[PairItem]:
+def _attention(talks: Sequence[RatedEpisode], rater: str, ties: bool, count: int) -> list[PairItem]:
     """`count` attention items, each an episode beside its shuffled copy; fewer if too many episodes are too short."""
     found: list[PairItem] = []
     for talk in sorted(talks, key=lambda talk: derive_seed("attention", rater, talk.episode.episode_id)):
@@ -264,7 +264,7 @@ def shuffled(episode: StoredEpisode) -> StoredEpisode | None:
     return replace(episode, turns=turns) if plain else None
 
 
-def dimensions_from(talks: Sequence[Talk], rater: str) -> list[DimensionItem]:
+def dimensions_from(talks: Sequence[RatedEpisode], rater: str) -> list[DimensionItem]:
     """An item for each agent of each episode, in the rater's order."""
     return _mixed([
         DimensionItem(f"{talk.episode.episode_id}:{name}", rater, talk.episode, name)
@@ -273,7 +273,7 @@ def dimensions_from(talks: Sequence[Talk], rater: str) -> list[DimensionItem]:
     ])  # fmt: skip
 
 
-def disclosures_from(talks: Sequence[Talk], rater: str) -> list[DisclosureItem]:
+def disclosures_from(talks: Sequence[RatedEpisode], rater: str) -> list[DisclosureItem]:
     """An item for each episode whose scenario has private facts, in the rater's order."""
     return _mixed([
         DisclosureItem(talk.episode.episode_id, rater, talk.episode, facts)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
 from localsim.stats import paired, share
 
@@ -14,22 +15,31 @@ REGULARISATION = 0.01
 """Weight of the squared strengths (L2) in Bradley–Terry's model, so that a mode that always wins stays finite."""
 
 
-def alpha(units: Sequence[Sequence[Hashable]], level: Level) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Alpha:
+    """The agreement of raters."""
+
+    alpha: float | None
+    """1: perfect, 0: chance, None if all judgements are the same."""
+    items: int
+    """Units that two or more raters judged."""
+    judgements: int
+
+
+def alpha(units: Sequence[Sequence[Hashable]], level: Level) -> Alpha:
     """Krippendorff's alpha over the units that two or more raters judged: 1 minus the ratio of the disagreement within
     units to that between any two judgements (K. Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011).
 
-    `units`: the judgements of each unit by all raters; numbers if `level` is interval. Returns alpha (1: perfect, 0:
-    chance, None if all judgements are the same), and the counts of items and judgements. This is our own code because
-    the licence of the existing package does not fit ours.
+    `units`: the judgements of each unit by all raters; numbers if `level` is interval. This is our own code because the
+    licence of the existing package does not fit ours.
     """
     paired = [Counter(unit) for unit in units if len(unit) >= 2]
     every = sum(paired, Counter())
     count = every.total()
-    found: dict[str, Any] = {"alpha": None, "items": len(paired), "judgements": count}
     if len(every) < 2:
-        return found
+        return Alpha(None, len(paired), count)
     within = sum(_difference(unit, level) / (unit.total() - 1) for unit in paired)
-    return {**found, "alpha": 1 - within * (count - 1) / _difference(every, level)}
+    return Alpha(1 - within * (count - 1) / _difference(every, level), len(paired), count)
 
 
 def _difference(counts: Counter[Any], level: Level) -> float:
@@ -41,7 +51,17 @@ def _difference(counts: Counter[Any], level: Level) -> float:
     )
 
 
-def preference(groups: Mapping[str, Sequence[float]]) -> dict[str, Any]:
+class Preference(NamedTuple):
+    """How often the first of two was chosen."""
+
+    scenarios: int
+    first_chosen: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+
+
+def preference(groups: Mapping[str, Sequence[float]]) -> Preference:
     """The share of decisions for the first of two with its 95% interval, and p of a sign-flip test against one half;
     None without decisions, no interval and p with one scenario.
 
@@ -50,28 +70,35 @@ def preference(groups: Mapping[str, Sequence[float]]) -> dict[str, Any]:
     """
     found = paired({scenario: [value - 0.5 for value in values] for scenario, values in groups.items()}, (0.0, 0.5))
     if found is None:
-        return {"scenarios": 0, "first_chosen": None, "low": None, "high": None, "p": None}
-    ends = [None if end is None else 0.5 + end for end in (found.low, found.high)]
-    chosen = 0.5 + found.difference
-    return {"scenarios": found.scenarios, "first_chosen": chosen, "low": ends[0], "high": ends[1], "p": found.p}
+        return Preference(0, None, None, None, None)
+    low, high = (None if end is None else 0.5 + end for end in (found.low, found.high))
+    return Preference(found.scenarios, 0.5 + found.difference, low, high, found.p)
 
 
-def strengths(names: Sequence[str], decisions: Sequence[tuple[str, str]]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Strengths:
+    """Bradley–Terry strengths."""
+
+    n: int
+    """Decisions."""
+    by_mode: Mapping[str, float] | None
+    """Name -> log odds; None if fewer than two names were compared."""
+
+
+def strengths(names: Sequence[str], decisions: Sequence[tuple[str, str]]) -> Strengths:
     """Bradley–Terry strengths from (chosen, other) decisions: log odds, with mean 0 over the names that were compared.
 
-    Fitted by maximum likelihood with a small L2 regularisation (REGULARISATION). Returns n (decisions) and by_mode,
-    which is None if fewer than two names were compared.
+    Fitted by maximum likelihood with a small L2 regularisation (REGULARISATION).
     """
     compared = [name for name in names if any(name in pair for pair in decisions)]
     if len(compared) < 2:
-        return {"n": len(decisions), "by_mode": None}
+        return Strengths(len(decisions), None)
     import choix
 
     data = [(compared.index(chosen), compared.index(other)) for chosen, other in decisions]
     fitted = [float(value) for value in choix.opt_pairwise(len(compared), data, alpha=REGULARISATION)]
     centre = sum(fitted) / len(fitted)
-    by_mode = {name: value - centre for name, value in zip(compared, fitted, strict=True)}
-    return {"n": len(decisions), "by_mode": by_mode}
+    return Strengths(len(decisions), {name: value - centre for name, value in zip(compared, fitted, strict=True)})
 
 
 def kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
@@ -87,29 +114,47 @@ TURN_UNKNOWN = "unknown"
 """The first turn of a fact that comes out in a turn that is not known."""
 
 
-def first_turns(truth: Mapping[Any, int | str], said: Mapping[Any, int | str | None], none: str) -> dict[str, Any]:
-    """The agreement of two sources on the first turns of facts; both are turns by fact, `none` if it never comes out.
+@dataclass(frozen=True)
+class FirstTurns:
+    """The agreement of two sources on the first turns of facts."""
 
-    n: the facts of both, without those that `said` misses (None); kappa: Cohen's, of disclosed or not; first_turn: the
-    share with the same turn or none, with its 95% interval, of the `turns` facts whose turn is known.
-    """
+    n: int
+    """The facts of both, without those that one misses."""
+    kappa: float | None
+    """Cohen's, of disclosed or not."""
+    turns: int
+    """The facts whose turn is known."""
+    first_turn: float | None
+    """The share of these with the same turn or none, and the ends of its 95% interval."""
+    low: float | None
+    high: float | None
+
+
+def first_turns(truth: Mapping[Any, int | str], said: Mapping[Any, int | str | None], none: str) -> FirstTurns:
+    """Compare two sources, both as turns by fact, `none` if it never comes out; `said` misses some facts (None)."""
     both = [(truth[fact], turn) for fact, turn in said.items() if fact in truth and turn is not None]
     timed = [(one, other) for one, other in both if other != TURN_UNKNOWN]
     same = share(sum(one == other for one, other in timed), len(timed))
     agreed = kappa([(str(one != none), str(other != none)) for one, other in both])
-    found = {"n": len(both), "kappa": agreed, "turns": len(timed)}
-    return {**found, "first_turn": same.value, "low": same.low, "high": same.high}
+    return FirstTurns(len(both), agreed, len(timed), same.value, same.low, same.high)
 
 
-def correlation(pairs: Sequence[tuple[float, float]]) -> dict[str, Any]:
+class Correlation(NamedTuple):
+    """Spearman's rank correlation with its two-sided p."""
+
+    rho: float | None
+    p: float | None
+    n: int
+
+
+def correlation(pairs: Sequence[tuple[float, float]]) -> Correlation:
     """Spearman's rank correlation with its two-sided p; None for fewer than three pairs or a constant side."""
-    found: dict[str, Any] = {"rho": None, "p": None, "n": len(pairs)}
     if len(pairs) < 3 or any(len({pair[side] for pair in pairs}) < 2 for side in (0, 1)):
-        return found
+        return Correlation(None, None, len(pairs))
     from scipy.stats import spearmanr
 
     test = spearmanr([one for one, _ in pairs], [other for _, other in pairs])
-    return {**found, "rho": float(test.statistic), "p": float(test.pvalue)}
+    return Correlation(float(test.statistic), float(test.pvalue), len(pairs))
 
 
 def majority(votes: Sequence[Hashable]) -> tuple[bool, Any]:
@@ -120,19 +165,32 @@ def majority(votes: Sequence[Hashable]) -> tuple[bool, Any]:
     return (True, value) if 2 * count > len(votes) else (False, None)
 
 
-def overlap(truth: set[Any], said: set[Any]) -> dict[str, Any]:
-    """Precision, recall and F1 of the set `said` against the set `truth`, with all counts; None for an empty base."""
+class Overlap(NamedTuple):
+    """How well a set of findings covers the truth, with all counts; None for an empty base."""
+
+    true: int
+    said: int
+    both: int
+    precision: float | None
+    recall: float | None
+    f1: float | None
+
+
+def overlap(truth: set[Any], said: set[Any]) -> Overlap:
+    """Return precision, recall and F1 of the set `said` against the set `truth`."""
     right, total = len(truth & said), len(truth) + len(said)
-    return {
-        "true": len(truth),
-        "said": len(said),
-        "both": right,
-        "precision": right / len(said) if said else None,
-        "recall": right / len(truth) if truth else None,
-        "f1": 2 * right / total if total else None,
-    }
+    precision, recall = right / len(said) if said else None, right / len(truth) if truth else None
+    return Overlap(len(truth), len(said), right, precision, recall, 2 * right / total if total else None)
 
 
-def mean_by(values: Mapping[str, Sequence[float]]) -> dict[str, Any]:
-    """The mean and n of each name that has values."""
-    return {name: {"mean": sum(found) / len(found), "n": len(found)} for name, found in values.items() if found}
+@dataclass(frozen=True)
+class Mean:
+    """A mean and the number of its values."""
+
+    mean: float
+    n: int
+
+
+def mean_by(values: Mapping[str, Sequence[float]]) -> dict[str, Mean]:
+    """Return the mean of each name that has values."""
+    return {name: Mean(sum(found) / len(found), len(found)) for name, found in values.items() if found}

@@ -14,6 +14,7 @@ from localsim.annotation.items import TASKS, Item, PairItem, Task, every_item, i
 from localsim.annotation.records import MadeBy, answered, checked_rater, done, save, save_all, undo, validated
 from localsim.annotation.selection import selected
 from localsim.cli import completion
+from localsim.cli.answers import Answer, Note, answers
 from localsim.cli.common import (
     Pages,
     Reassurance,
@@ -21,8 +22,6 @@ from localsim.cli.common import (
     clean,
     colour_of,
     db_option,
-    json_option,
-    print_json,
     say,
     serve_pages,
     store_of,
@@ -224,8 +223,8 @@ def _within(low: int, high: int) -> Callable[[str], int | None]:
 @_rater
 @_task
 @db_option
-@json_option
-def undo_(conditions: tuple[str, ...], rater: str, task: Task, db: str | None, as_json: bool) -> None:
+@answers
+def undo_(conditions: tuple[str, ...], rater: str, task: Task, db: str | None) -> Answer:
     """Undo the latest answer of a rater about a run, or about the named conditions.
 
     \b
@@ -233,14 +232,12 @@ def undo_(conditions: tuple[str, ...], rater: str, task: Task, db: str | None, a
     localsim annotate undo @last --rater rater_01 --task dimensions
     """
     store = store_of(db)
-    with Reassurance("reading the items", quiet=as_json):
+    with Reassurance("reading the items"):
         chosen = selected(store, conditions)
         among = [item.item_id for item in every_item(store, chosen, task, checked_rater(rater))]
     item_id = undo(store, task, chosen.runs, rater, among)
-    if as_json:
-        print_json({"task": task, "rater": rater, "undone": item_id})
-    else:
-        click.echo("the latest answer is undone" if item_id else "there is nothing to undo")
+    told = "the latest answer is undone" if item_id else "there is nothing to undo"
+    return Answer({"task": task, "rater": rater, "undone": item_id}, [told])
 
 
 # ---- files ---------------------------------------------------------------------------------------------------------
@@ -255,7 +252,7 @@ def undo_(conditions: tuple[str, ...], rater: str, task: Task, db: str | None, a
 @click.option("-o", "--output", type=Target(dir_okay=False), required=True, help="HTML file to write.")
 @click.option("--title", help="Heading of the page [the task's question].")
 @db_option
-@json_option
+@answers
 def bundle(
     conditions: tuple[str, ...],
     rater: str,
@@ -265,8 +262,7 @@ def bundle(
     output: str,
     title: str | None,
     db: str | None,
-    as_json: bool,
-) -> None:
+) -> Answer:
     """Write one HTML file for a rater on another computer; it needs no network and saves the answers as a file.
 
     \b
@@ -279,23 +275,21 @@ def bundle(
 
     checked_rater(rater)
     store = store_of(db)
-    with Reassurance("choosing the items", quiet=as_json):
+    with Reassurance("choosing the items"):
         chosen = selected(store, conditions)
         items = items_of(store, chosen, task, rater, ties=ties)
         _write(Path(output), make_bundle(items, task, rater, title or TITLES[task], _KINDS[kind]))
-    if as_json:
-        named = ", ".join(chosen.runs)
-        print_json({"run_id": named, "task": task, "rater": rater, "items": len(items), "output": output})
-    else:
-        click.echo(f"wrote {output}: {len(items)} items for {rater}")
-        say("next: the rater opens it, saves the answers and sends them back; then: localsim annotate import FILE")
+    told = f"wrote {output}: {len(items)} items for {rater}"
+    after = "next: the rater opens it, saves the answers and sends them back; then: localsim annotate import FILE"
+    data = {"run_id": ", ".join(chosen.runs), "task": task, "rater": rater, "items": len(items), "output": output}
+    return Answer(data, [told, Note(after)])
 
 
 @annotate.command("import")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
 @db_option
-@json_option
-def import_(files: Sequence[Path], db: str | None, as_json: bool) -> None:
+@answers
+def import_(files: Sequence[Path], db: str | None) -> Answer:
     """Import files of answers that raters saved; importing a file twice changes nothing.
 
     All files are checked before anything is stored.
@@ -307,19 +301,16 @@ def import_(files: Sequence[Path], db: str | None, as_json: bool) -> None:
     from localsim.annotation.bundle import read_answers
 
     store = store_of(db)
-    with Reassurance("reading the answers", quiet=as_json):
-        answers = [(str(file), read_answers(file, store)) for file in files]
-        save_all(store, [answer for _, given in answers for answer in given])
-    summary = []
-    for file, given in answers:
+    with Reassurance("reading the answers"):
+        read = [(str(file), read_answers(file, store)) for file in files]
+        save_all(store, [answer for _, given in read for answer in given])
+    summary, lines = [], []
+    for file, given in read:
         about = {name: getattr(given[0], name) if given else None for name in ("run_id", "task", "rater")}
         summary.append({"file": file, "answers": len(given), **about})
-    if as_json:
-        print_json(summary)
-        return
-    for row in summary:
-        whose = f" of {row['rater']} ({row['task']}, run {row['run_id']})" if row["rater"] else ""
-        click.echo(f"{row['file']}: {row['answers']} answers{whose}")
+        whose = f" of {given[0].rater} ({given[0].task}, run {given[0].run_id})" if given else ""
+        lines.append(f"{file}: {len(given)} answers{whose}")
+    return Answer(summary, lines)
 
 
 @annotate.command()
@@ -327,8 +318,8 @@ def import_(files: Sequence[Path], db: str | None, as_json: bool) -> None:
 @click.option("-o", "--output", type=Target(dir_okay=False), required=True, help="JSONL file to write.")
 @click.option("--conversations", is_flag=True, help="Write whole labelled conversations instead of pairs.")
 @db_option
-@json_option
-def labels(run: str, output: str, conversations: bool, db: str | None, as_json: bool) -> None:
+@answers
+def labels(run: str, output: str, conversations: bool, db: str | None) -> Answer:
     """Write the disclosures that most raters marked, as labels for the leakage detector.
 
     A pair is a fact and one turn. The thresholds for whole conversations need whole conversations: --conversations.
@@ -342,18 +333,16 @@ def labels(run: str, output: str, conversations: bool, db: str | None, as_json: 
 
     store = store_of(db)
     run_id = store.run_id(run)
-    with Reassurance("reading the disclosures", quiet=as_json):
+    with Reassurance("reading the disclosures"):
         rows = made.conversations(store, run_id) if conversations else made.labels(store, run_id)
     if not rows:
         hint = f"localsim annotate terminal {run_id} --rater NAME --task disclosures"
         raise InvalidInput(f"run {run_id} has no disclosures on which most raters agree", hint=hint)
     _write(Path(output), "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
     disclosed = sum(len(row["disclosures"]) if conversations else row["label"] == "disclosed" for row in rows)
-    if as_json:
-        print_json({"run_id": run_id, "output": output, "rows": len(rows), "disclosed": disclosed})
-    else:
-        kind = f"conversations, {disclosed} facts" if conversations else f"pairs, {disclosed} of them"
-        click.echo(f"wrote {output}: {len(rows)} labelled {kind} disclosed")
+    kind = f"conversations, {disclosed} facts" if conversations else f"pairs, {disclosed} of them"
+    data = {"run_id": run_id, "output": output, "rows": len(rows), "disclosed": disclosed}
+    return Answer(data, [f"wrote {output}: {len(rows)} labelled {kind} disclosed"])
 
 
 def _write(file: Path, text: str) -> None:
@@ -369,8 +358,8 @@ def _write(file: Path, text: str) -> None:
 @_conditions
 @click.option("--all-raters", is_flag=True, help="Include raters who fail more than a third of the attention items.")
 @db_option
-@json_option
-def agreement(conditions: tuple[str, ...], all_raters: bool, db: str | None, as_json: bool) -> None:
+@answers
+def agreement(conditions: tuple[str, ...], all_raters: bool, db: str | None) -> Answer:
     """Print the raters' judgements, how well they agree, and how well judges and the detector agree with them.
 
     \b
@@ -383,10 +372,6 @@ def agreement(conditions: tuple[str, ...], all_raters: bool, db: str | None, as_
 
     store = store_of(db)
     names = {each: each.label for each in labelled(store, conditions or ("@last",))}
-    with Reassurance("measuring the agreement", quiet=as_json):
+    with Reassurance("measuring the agreement"):
         found = measure(store, selected(store, conditions), drop_inattentive=not all_raters, names=names)
-    if as_json:
-        print_json(found)
-        return
-    for line in sentences(found):
-        click.echo(clean(line))
+    return Answer(found, sentences(found))

@@ -12,7 +12,7 @@ import click
 
 from localsim.backends.open import chosen_model
 from localsim.cli import completion
-from localsim.cli.answers import Answer, Note, Table, answers, json_option, print_json
+from localsim.cli.answers import Answer, Note, Table, answers
 from localsim.cli.common import Finite, cluster_option, db_option, store_of, yes_option
 from localsim.cli.progress import Progress, say
 from localsim.conversation.episode import SIMULATED
@@ -220,7 +220,7 @@ def remove(name: str, yes: bool) -> None:
     "--dry-run", is_flag=True, help="Measure each model for half a minute, print the plan, and simulate nothing."
 )
 @cluster_option("Play and judge on this Ray cluster, and train here: auto is the one of this machine [this process].")
-@json_option
+@answers
 def study(
     size_name: str,
     model: str | None,
@@ -231,8 +231,7 @@ def study(
     seed: int,
     dry_run: bool,
     cluster: str | None,
-    as_json: bool,
-) -> None:
+) -> Answer:
     """Repeat the paper's study with controls: all modes, agents taught in three ways, naturalness, a page.
 
     Agents are taught on scripts, on agents' talks and on scripts without mix-ups, with equally many tokens. An
@@ -249,25 +248,18 @@ def study(
     chosen = studies.Study(studies.SIZES[size_name], chosen_model(model), folder, seed, others, twin, judge)
     if dry_run:
         plans = [_planned(size_name, chosen, name) for name in chosen.models]
-        if as_json:
-            print_json(plans if len(plans) > 1 else plans[0])
-        else:
-            click.echo("\n\n".join(_lines(each) for each in plans))
-        return
+        return Answer(plans if len(plans) > 1 else plans[0], ["\n\n".join(map(_lines, plans))])
 
     @contextmanager
     def watched(_title: str, episodes: int) -> Iterator[Progress]:
-        progress = Progress(episodes, quiet=as_json)
+        progress = Progress(episodes)
         try:
             yield progress
         finally:
             progress.close()
 
     data = studies.run_study(chosen, say, watched, TrainingBar(), cluster=cluster)
-    if as_json:
-        print_json(data)
-    else:
-        click.echo((folder / "study.md").read_text(encoding="utf-8"))
+    return Answer(data, [(folder / "study.md").read_text(encoding="utf-8")])
 
 
 def _lines(plan: dict[str, Any]) -> str:

@@ -11,24 +11,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localsim.cli import completion
-from localsim.cli.answers import Answer, Styled, Table, Text, answers, print_text
+from localsim.cli.answers import Answer, Styled, Table, Text, answers
 from localsim.cli.common import (
     Finite,
     Reassurance,
     Target,
-    clean,
     conditions_argument,
     db_option,
     json_option,
     output_option,
     print_json,
-    print_table,
     say,
     store_of,
     weights_from,
     weights_option,
 )
-from localsim.cli.running.playing import refuse, strict_option
+from localsim.cli.running.playing import refusal, strict_option
 from localsim.errors import InvalidInput, writing
 from localsim.families import family_of, title_of
 from localsim.runs.plan import CONTRASTS
@@ -72,7 +70,7 @@ def _first_and_others(store: Store, references: Sequence[str]) -> tuple[str, lis
 @click.option("--all", "everything", is_flag=True, help="Print all tables, warnings and sentences.")
 @strict_option
 @db_option
-@json_option
+@answers
 def report(
     conditions: tuple[str, ...],
     output: str | None,
@@ -83,8 +81,7 @@ def report(
     sensitivity: float | None,
     strict: bool,
     db: str | None,
-    as_json: bool,
-) -> None:
+) -> Answer:
     """Compare the modes of a run: short tables and the conclusions, --all, --json, -o report.html or -o report.md.
 
     Conditions of other runs, such as @last:agents, stand beside the modes of the first run. The report names the
@@ -105,7 +102,7 @@ def report(
 
     demanded, as_page = weights_from(weights), bool(output) and is_page(str(output))
     store = store_of(db)
-    with Reassurance("reading the episodes", quiet=as_json):
+    with Reassurance("reading the episodes"):
         with store.held() as reader:
             empty = without_episodes(reader, conditions)
             run_id, others = (empty, []) if empty else _first_and_others(reader, conditions)
@@ -118,45 +115,40 @@ def report(
         say(f"wrote {file}")
     if tables:
         say(f"wrote {len(write_tables(data, tables))} files to {tables}")
-    if as_json:
-        print_json(data.as_json())
-    else:
-        _print(data, everything, " ".join(["localsim report", *(conditions or ("@last",))]))
-    refuse(data.playing.sentences(), strict=strict)
+    command = " ".join(["localsim report", *(conditions or ("@last",))])
+    error = refusal(data.playing.sentences(), strict=strict)
+    return Answer(data.as_json(), _told(data, everything, command), error)
 
 
-def _print(data: Report, everything: bool, command: str) -> None:
+def _told(data: Report, everything: bool, command: str) -> Text:
+    """Yield the report for a terminal: one screen, or `everything`."""
     from localsim.cli import screen
     from localsim.reports import sections
     from localsim.reports.validity import head
 
     run = data.run
-    click.secho(f"run {run.run_id} ({run.status}, seed {run.seed}, {run.repro})", bold=True)
-    for line in (*(head.answer(data) if everything else ()), *(f"! {text}" for text in head.notes(data).general)):
-        click.secho(clean(line), fg="yellow" if line.startswith("!") else None)
-    if not everything:
-        print_text(["", *screen.brief(data, command)])
-        return
-    for section in sections.for_terminal(data):
-        _print_section(section)
-    print_text(["", *screen.ending(data)])
+    yield Styled(f"run {run.run_id} ({run.status}, seed {run.seed}, {run.repro})", bold=True)
+    yield from head.answer(data) if everything else ()
+    yield from (Styled(f"! {text}", "yellow") for text in head.notes(data).general)
+    if everything:
+        for section in sections.for_terminal(data):
+            yield from _section(section)
+    yield ""
+    yield from screen.ending(data) if everything else screen.brief(data, command)
 
 
-def _print_section(section: Section) -> None:
-    click.echo()
+def _section(section: Section) -> Text:
+    yield ""
     if section.title:
-        click.secho(clean(section.title), bold=True)
+        yield Styled(section.title, bold=True)
     for number, table in enumerate(section.tables):
-        click.echo(nl=number > 0)
-        print_table(list(map(str, table.heads)), [list(map(str, row)) for row in table.rows])
-        for line in table.notes:
-            click.echo(clean(line))
-    for line in section.lines:
-        click.echo(clean(line))
+        yield from [""] if number else []
+        yield Table(list(map(str, table.heads)), [list(map(str, row)) for row in table.rows])
+        yield from table.notes
+    yield from section.lines
     if section.paragraph:
-        click.echo(textwrap.fill(clean(section.paragraph), min(110, shutil.get_terminal_size().columns)))
-    for line in section.warnings:
-        click.secho(f"! {clean(line)}", fg="yellow")
+        yield textwrap.fill(section.paragraph, min(110, shutil.get_terminal_size().columns))
+    yield from (Styled(f"! {line}", "yellow") for line in section.warnings)
 
 
 @click.command()
@@ -337,7 +329,7 @@ def _designed(found: Design) -> Text:
 )
 @_people
 @db_option
-@json_option
+@answers
 def plot(
     conditions: tuple[str, ...],
     output: Path,
@@ -346,8 +338,7 @@ def plot(
     alone: bool,
     people: tuple[str, ...],
     db: str | None,
-    as_json: bool,
-) -> None:
+) -> Answer:
     """Write the figures of a run as SVG, PNG or PDF: those of the report, or of chosen measures.
 
     Conditions of other runs, such as @last:agents, are drawn beside the modes of the first run.
@@ -362,14 +353,11 @@ def plot(
     from localsim.reports.figures.plots import difference, figures
 
     store = store_of(db)
-    with writing(output), Reassurance("drawing the figures", quiet=as_json):
+    with writing(output), Reassurance("drawing the figures"):
         run_id, others = _first_and_others(store, conditions)
         chosen = [store.run_id(each) for each in people]
         if alone:
             files = difference(store, list(dict.fromkeys([run_id, *(each.run_id for each in others)])), output)
         else:
             files = figures(store, run_id, output, forms or ("svg", "png"), measures, chosen, others)
-    if as_json:
-        print_json([str(file) for file in files])
-    else:
-        click.echo("\n".join(map(str, files)))
+    return Answer(list(map(str, files)), map(str, files))

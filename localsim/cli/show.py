@@ -13,7 +13,7 @@ import click
 
 from localsim.backends.open import chosen_model
 from localsim.cli import completion
-from localsim.cli.answers import DIM, Answer, Styled, Table, Text, answers, json_option, print_json
+from localsim.cli.answers import DIM, Answer, Styled, Table, Text, answers
 from localsim.cli.common import HERE, Pages, db_option, serve_pages, store_of, web_options
 from localsim.cli.progress import Reassurance, clean, colour_of, say
 from localsim.errors import DatabaseError, InvalidInput, LocalsimError
@@ -237,8 +237,8 @@ def _mark(text: str, *, serious: bool = False) -> Styled:
 @click.command()
 @click.argument("run", default="@last", shell_complete=completion.runs)
 @db_option
-@json_option
-def audit(run: str, db: str | None, as_json: bool) -> None:
+@answers
+def audit(run: str, db: str | None) -> Answer:
     """Check every stored prompt of a run for information that its reader was not granted. Exit code 1 if one has any.
 
     A withheld text is found whole or in part, in any case, with other punctuation, and with invisible characters in it.
@@ -247,24 +247,20 @@ def audit(run: str, db: str | None, as_json: bool) -> None:
     localsim audit @last
     localsim audit @last --json
     """
-    with Reassurance("checking the prompts", quiet=as_json):
+    with Reassurance("checking the prompts"):
         from localsim.reports.audit import audit_run
 
         store = store_of(db)
         run_id = store.run_id(run)
         result = audit_run(store, run_id)
-    if as_json:
-        print_json(result.as_json())
-    elif not result.prompts_checked:
-        click.echo(f"run {run_id} has no prompts to check: no model wrote in it")
-    else:
-        click.echo(f"run {run_id}: {result.prompts_checked} prompts checked, {len(result.violations)} violations")
-        for item in result.violations[:20]:
-            where = f"{item.episode_id} turn {item.turn + 1}, {item.viewer} ({item.mode})"
-            click.echo(f"  {where}: {item.what}: {clean(item.text)}")
-    if result.violations:
-        sys.stdout.flush()
-        raise _Violated(f"{len(result.violations)} prompts hold something that their reader may not know", where=run_id)
+    found = result.violations
+    told = f"run {run_id}: {result.prompts_checked} prompts checked, {len(found)} violations"
+    if not result.prompts_checked:
+        told = f"run {run_id} has no prompts to check: no model wrote in it"
+    places = (f"  {each.episode_id} turn {each.turn + 1}, {each.viewer} ({each.mode})" for each in found)
+    lines = (f"{place}: {each.what}: {each.text}" for place, each in zip(places, found[:20], strict=False))
+    error = _Violated(f"{len(found)} prompts hold something that their reader may not know", where=run_id)
+    return Answer(result.as_json(), [told, *lines], error if found else None)
 
 
 @click.command()

@@ -72,7 +72,7 @@ def card(store: Store, data: Report, human: dict[str, Any] | None = None) -> dic
         "people_and_models": interaction_of(
             players="human" in kinds,
             imported="people" in kinds,
-            raters=bool(data.annotations["raters"]),
+            raters=bool(data.annotations.raters),
             goal=said[GOAL],
         ),
         "scenario_tags": _counted(loaded),
@@ -82,7 +82,7 @@ def card(store: Store, data: Report, human: dict[str, Any] | None = None) -> dic
             "errors_of_instruments": " ".join(instruments.sentences(data.instruments)) or "not measured",
             "leaks_found_by": " ".join(data.leak_sources) or "not searched for leaks",
             "corrected_rates": " ".join(correction.sentences(data.corrections, run.run_id)) or "none",
-            "raters": raters_text(data.annotations["kinds"]) if data.annotations["raters"] else "none",
+            "raters": raters_text(data.annotations.kinds) if data.annotations.raters else "none",
             "preferences": _preferences(data),
             "social_norms": _social_norms(data),
         },
@@ -193,7 +193,7 @@ def _agent_type(identity: Mapping[str, Any]) -> str:
 def _social_norms(data: Report) -> str:
     """Return the instruments that scored the dimension `social_rules`."""
     judged = [f"judge {judge.judge}" for judge in data.judges]
-    if data.annotations["dimensions"]:
+    if data.annotations.dimensions:
         judged.append("raters")
     return f"dimension social rules, by {', '.join(judged)}" if judged else "not measured"
 
@@ -201,7 +201,7 @@ def _social_norms(data: Report) -> str:
 def _preferences(data: Report) -> str:
     """Return the shares in which judges and raters found one condition more natural than another."""
     told = [f"{sentence(rate)}." for rate in data.naturalness]
-    rates = (data.annotations["pairs"] or {"rates": []})["rates"]
+    rates = data.annotations.pairs.rates if data.annotations.pairs else ()
     return " ".join([*told, *(preference_text(rate) for rate in rates)]) or "not measured"
 
 

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from localsim.annotation.leak_judges import LeakJudge
+from localsim.annotation.results import NOTHING, Agreement
 from localsim.conversation.measures import Measure
 from localsim.reports.evidence.playing import SILENT, Playing
 from localsim.reports.measures import as_json
@@ -96,14 +98,14 @@ class Report:
     """Warnings, with the families or models that they are about."""
     judges: Sequence[Reliability] = ()
     naturalness: Sequence[Rate] = ()
-    annotations: dict[str, Any] = field(default_factory=lambda: {"raters": []})
+    annotations: Agreement = NOTHING
     interviews: Sequence[Bank] = ()
     rubrics: Sequence[Judged] = ()
     choices: Sequence[Choices] = ()
     parser_accuracy: Mapping[str, Any] | None = None
     instruments: Sequence[Error] = ()
     leak_sources: Sequence[str] = ()
-    leak_judges: Sequence[Mapping[str, Any]] = ()
+    leak_judges: Sequence[LeakJudge] = ()
     corrections: Sequence[Correction] = ()
     robustness: Robustness | None = None
     """What the variants of the prompts change; None if the run has none."""

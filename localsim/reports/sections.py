@@ -196,7 +196,7 @@ def _or(number: Number, words: str) -> Cell:
 
 def opinions(data: Report) -> Iterator[Section]:
     """Yield the section on what judges and raters said; none if nobody was asked."""
-    raters = agreement.sentences(data.annotations) if data.annotations["raters"] else []
+    raters = agreement.sentences(data.annotations) if data.annotations.raters else []
     told = [*map(str, data.judges), *(f"{judges.sentence(rate)}." for rate in data.naturalness), *raters]
     if told:
         yield Section("What judges and raters said", lines=told)

@@ -7,7 +7,7 @@ from typing import Any
 
 from localsim.runs.plan import Plan
 from localsim.scenarios.interviews.banks import find_bank
-from localsim.scenarios.interviews.knowing import Talk
+from localsim.scenarios.interviews.knowing import SourceTalk
 from localsim.scenarios.interviews.sheets import asks_about_talks, chosen_people, sheets
 from localsim.store.database import Store
 from localsim.store.queries.scoring import subjects
@@ -24,7 +24,7 @@ def interview_plan(reference: str, people: Sequence[str], store: Store, about: s
     return Plan(scenarios=sheets(bank, chosen_people(people, bank), talks), **settings)
 
 
-def talks_of(store: Store, reference: str) -> tuple[Talk, ...]:
+def talks_of(store: Store, reference: str) -> tuple[SourceTalk, ...]:
     """Return the completed conversations of a run."""
     found = subjects(store, store.run_id(reference))
-    return tuple(Talk(each.episode_id, each.scenario, each.transcript) for each in found)
+    return tuple(SourceTalk(each.episode_id, each.scenario, each.transcript) for each in found)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from localsim.annotation.agreement import agreement, sentences
@@ -62,9 +63,9 @@ def people(store: Store, wanted: Sequence[Pair]) -> list[str]:
     conditions = [each for pair in wanted for each in pair]
     chosen = Selection(tuple(_runs(wanted)), frozenset(conditions), frozenset(frozenset(pair) for pair in wanted))
     found = agreement(store, chosen, names={each: each.label for each in conditions})
-    if found["pairs"] is None:
+    if found.pairs is None:
         return []
-    return [line.strip() for line in sentences({**found, "dimensions": None, "disclosures": None})]
+    return [line.strip() for line in sentences(replace(found, dimensions=None, disclosures=None))]
 
 
 def command(wanted: Sequence[Pair], database: Path) -> str:

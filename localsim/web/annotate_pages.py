@@ -102,7 +102,7 @@ def results(request: Request) -> Response:
     store = store_of(request)
     run_id = store.run_id(request.path_params["run"])
     measured = agreement.agreement(store, run_id)
-    sentences = agreement.sentences(measured) if measured["raters"] else []
+    sentences = agreement.sentences(measured) if measured.raters else []
     return page(request, "annotate/results", run_id=run_id, sentences=sentences)
 
 
@@ -139,7 +139,7 @@ def _completed(store: Store, chosen: Selection) -> int:
 
 
 @lru_cache(maxsize=3)
-def _talks(database: Path, chosen: Selection, completed: int) -> Sequence[items.Talk]:  # noqa: ARG001 - part of the key
+def _talks(database: Path, chosen: Selection, completed: int) -> Sequence[items.RatedEpisode]:  # noqa: ARG001 - part of the key
     """The completed episodes of a selection, read once for all raters, and again after more have been completed."""
     return items.talks_of(Store(database), chosen)
 

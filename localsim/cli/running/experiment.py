@@ -11,13 +11,10 @@ from localsim import paths
 from localsim.backends.open import chosen_model
 from localsim.backends.person import NAME
 from localsim.cli import completion
+from localsim.cli.answers import Answer, Note, Table, Text, answers
 from localsim.cli.common import (
     Reassurance,
     db_option,
-    echo,
-    json_option,
-    print_json,
-    print_table,
     say,
     store_of,
     web_options,
@@ -48,8 +45,8 @@ def experiment() -> None:
 
 @experiment.command()
 @_FILE
-@json_option
-def check(file: str, as_json: bool) -> None:
+@answers
+def check(file: str) -> Answer:
     """Check an experiment file and show its conditions.
 
     Banks and scenarios that the file names are read, too. Nothing is served or stored.
@@ -60,20 +57,22 @@ def check(file: str, as_json: bool) -> None:
     """
     study = find_experiment(file)
     rows = [_described(study, number) for number in range(len(study.arms))]
-    if as_json:
-        print_json({"experiment": study.experiment.id, "participants": study.experiment.size, "conditions": rows})
-        return
-    echo(f"{study.experiment.title} ({study.experiment.id}): {study.experiment.size} participants")
-    print_table(list(rows[0]), [list(row.values()) for row in rows])
+    data = {"experiment": study.experiment.id, "participants": study.experiment.size, "conditions": rows}
+    return Answer(data, _checked(study, rows))
+
+
+def _checked(study: Study, rows: list[dict[str, Any]]) -> Text:
+    yield f"{study.experiment.title} ({study.experiment.id}): {study.experiment.size} participants"
+    yield Table.of(rows)
     forms = {"before": study.before, "each message": (study.ratings,) if study.ratings else (), "after": study.after}
     for part, banks in forms.items():
         asked = ", ".join(f"{bank.id} ({len(bank.items)} questions)" for bank in banks) or "nothing is asked"
-        echo(f"{part}: {asked}")
+        yield f"{part}: {asked}"
     if study.experiment.rated and study.rubric:
         about = f", about {study.experiment.rated.about}" if study.rubric.per == "agent" else ""
-        echo(f"each talk: rubric {study.rubric.id} ({len(study.rubric.dimensions)} dimensions{about})")
+        yield f"each talk: rubric {study.rubric.id} ({len(study.rubric.dimensions)} dimensions{about})"
     limits = study.experiment.limits.model_dump(exclude_none=True)
-    echo("limits: " + ", ".join(f"{name} {value:g}" for name, value in limits.items()))
+    yield "limits: " + ", ".join(f"{name} {value:g}" for name, value in limits.items())
 
 
 def _described(study: Study, number: int) -> dict[str, Any]:
@@ -140,8 +139,8 @@ def serve(
     "--run", metavar="RUN", shell_complete=completion.runs, help="Show this run [the newest of the experiment]."
 )
 @db_option
-@json_option
-def results(file: str, run: str | None, db: str | None, as_json: bool) -> None:
+@answers
+def results(file: str, run: str | None, db: str | None) -> Answer:
     """Print the results of an experiment by condition.
 
     FILE may also be the id of the experiment. The last lines say how to get everything with SQL.
@@ -161,7 +160,7 @@ def results(file: str, run: str | None, db: str | None, as_json: bool) -> None:
             f"no participant is stored for the experiment {name}{where}",
             hint=f"localsim experiment serve {file}; a server writes participants to the database every few seconds",
         )
-    _print_results(store, name, run or runs[0], runs, as_json=as_json)
+    return _results(store, name, run or runs[0], runs)
 
 
 def _id_of(file: str) -> str:
@@ -171,46 +170,45 @@ def _id_of(file: str) -> str:
     return file
 
 
-def _print_results(store: Store, name: str, run_id: str, runs: list[str], *, as_json: bool) -> None:
-    rows, answers = queries.by_condition(store, run_id), queries.answers_by_condition(store, run_id)
-    rubric = people_and_judges(store, run_id)
-    if as_json:
-        text = queries.description_of(store, run_id)
-        described = json.loads(text) if text else None
-        data = {"conditions": rows, "answers": answers, "rubric": rubric, "description": described}
-        print_json({"experiment": name, "run_id": run_id, **data})
-        return
-    echo(f"{name}, run {run_id}")
-    heads = ["condition", "assigned", "finished", "left", "success", "messages", "before", "after", "ratings"]
-    print_table(heads, [_cells(row) for row in rows])
-    echo("assigned: people who agreed and got a place; left: withdrawn, away or without a partner.")
-    echo("success: talks of those who finished that reached their goal, of those with an outcome.")
-    if answers:
-        echo("")
-        cells = [[row.part, f"{row.bank}/{row.item}", row.condition, row.n, row.mean, row.sd] for row in answers]
-        print_table(["part", "question", "condition", "answers", "mean", "sd"], cells)
-        echo("mean: of the points, numbers, or places of the options from 1, of those who finished.")
-    _print_rubric(store, run_id, rubric)
-    echo("")
-    echo(f"participants:  localsim sql \"FROM v_participants WHERE run_id = '{run_id}'\"")
-    echo(
-        "answers, talks and turns: the views v_participant_answers, v_participant_talks, v_turns (docs/experiments.md)"
-    )
-    if len(runs) > 1:
-        say(f"{len(runs)} runs of this experiment: {', '.join(runs)}; --run shows another one")
+def _results(store: Store, name: str, run_id: str, runs: list[str]) -> Answer:
+    rows, given = queries.by_condition(store, run_id), queries.answers_by_condition(store, run_id)
+    rubric, text = people_and_judges(store, run_id), queries.description_of(store, run_id)
+    described = json.loads(text) if text else None
+    data = {"conditions": rows, "answers": given, "rubric": rubric, "description": described}
+
+    def lines() -> Text:
+        yield f"{name}, run {run_id}"
+        heads = ["condition", "assigned", "finished", "left", "success", "messages", "before", "after", "ratings"]
+        yield Table(heads, [_cells(row) for row in rows])
+        yield "assigned: people who agreed and got a place; left: withdrawn, away or without a partner."
+        yield "success: talks of those who finished that reached their goal, of those with an outcome."
+        if given:
+            yield ""
+            cells = [[row.part, f"{row.bank}/{row.item}", row.condition, row.n, row.mean, row.sd] for row in given]
+            yield Table(["part", "question", "condition", "answers", "mean", "sd"], cells)
+            yield "mean: of the points, numbers, or places of the options from 1, of those who finished."
+        yield from _rubric(store, run_id, rubric)
+        yield ""
+        yield f"participants:  localsim sql \"FROM v_participants WHERE run_id = '{run_id}'\""
+        views = "v_participant_answers, v_participant_talks, v_turns"
+        yield f"answers, talks and turns: the views {views} (docs/experiments.md)"
+        if len(runs) > 1:
+            yield Note(f"{len(runs)} runs of this experiment: {', '.join(runs)}; --run shows another one")
+
+    return Answer({"experiment": name, "run_id": run_id, **data}, lines())
 
 
-def _print_rubric(store: Store, run_id: str, rows: list[Rated]) -> None:
+def _rubric(store: Store, run_id: str, rows: list[Rated]) -> Text:
     if not rows:
         return
-    echo("")
+    yield ""
     heads = ["rubric", "dimension", "ratings", "cannot tell", "mean", "judge", "score", "both", "rho", "p"]
     names = [*heads[:3], "cannot_tell", *heads[4:]]
-    print_table(heads, [[getattr(row, name) for name in names] for row in rows])
-    echo("mean, score: of people and of the judge, over what both rated. rho: Spearman's correlation over talks and")
-    echo("agents that both rated; it needs three. The judge sees both sides of a talk, and a participant only one.")
+    yield Table(heads, [[getattr(row, name) for name in names] for row in rows])
+    yield "mean, score: of people and of the judge, over what both rated. rho: Spearman's correlation over talks and"
+    yield "agents that both rated; it needs three. The judge sees both sides of a talk, and a participant only one."
     if not any(row.judge for row in rows):
-        echo(f"no judge yet:  localsim score {run_id} --judge MODEL --rubric {rows[0].rubric} --db {store.path}")
+        yield f"no judge yet:  localsim score {run_id} --judge MODEL --rubric {rows[0].rubric} --db {store.path}"
 
 
 def _cells(row: queries.ConditionCounts) -> list[Any]:

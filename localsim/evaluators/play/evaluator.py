@@ -10,7 +10,7 @@ from localsim.conversation.transcript import Transcript
 from localsim.evaluators.base import Scorer
 from localsim.evaluators.play.faults import FAULTS, Fault
 from localsim.evaluators.play.measures import CONTROLS, MEASURES
-from localsim.evaluators.play.talk import Talk
+from localsim.evaluators.play.talk import PlayedText
 from localsim.families import family_of
 
 QUOTED = 60
@@ -35,7 +35,7 @@ class Play(Scorer):
         English phrases are left out of talks in other languages. plays: 1 if no fault is above its limit, else 0 with
         the worst fault as its label. task_touched: 1 if the talk came to its task, where the family can tell.
         """
-        talk = Talk(transcript, scenario, answer)
+        talk = PlayedText(transcript, scenario, answer)
         scores = list(_touched(talk))
         if not transcript.acts or (not talk.said and scenario.moves):
             return scores
@@ -49,20 +49,20 @@ class Play(Scorer):
 PLAY = Play()
 
 
-def spoiling(talk: Talk, scores: Sequence[Score]) -> dict[Fault, tuple[int, ...]]:
+def spoiling(talk: PlayedText, scores: Sequence[Score]) -> dict[Fault, tuple[int, ...]]:
     """Return the faults of a talk that are above their limits, with their turns, given its scores."""
     turns = {score.name: score.turns for score in scores}
     found = {fault: turns.get(f"play_{fault.name}", ()) for fault in FAULTS}
     return {fault: at for fault, at in found.items() if at and fault.weight(at, talk) >= 1}
 
 
-def _touched(talk: Talk) -> Iterator[Score]:
+def _touched(talk: PlayedText) -> Iterator[Score]:
     turns = family_of(talk.scenario.family).touches(talk.transcript, talk.scenario)
     if turns is not None:
         yield Score("task_touched", float(bool(turns)), turns=tuple(turns))
 
 
-def _plays(talk: Talk, scores: Sequence[Score]) -> Score:
+def _plays(talk: PlayedText, scores: Sequence[Score]) -> Score:
     spoilt = spoiling(talk, scores)
     if not spoilt:
         return Score("plays", 1.0, "", reason="no fault is above its limit")

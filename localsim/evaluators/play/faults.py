@@ -12,7 +12,7 @@ from localsim.conversation.rules.farewells import says_farewell
 from localsim.conversation.transcript import ACTION_TYPES, Turn
 from localsim.evaluators.play import phrases
 from localsim.evaluators.play.repeats import SHORT, Utterance, plain_words
-from localsim.evaluators.play.talk import Talk
+from localsim.evaluators.play.talk import PlayedText
 from localsim.families import family_of
 
 PAIR = 2
@@ -39,7 +39,7 @@ class Fault:
     """What the talk does, in two to four words."""
     says: str
     """What its turns do: they ..."""
-    find: Callable[[Talk], Sequence[int]]
+    find: Callable[[PlayedText], Sequence[int]]
     """Return the indices of its turns."""
     least: int
     """Fewest turns that spoil a talk."""
@@ -50,11 +50,11 @@ class Fault:
     acts: bool = False
     """True if all turns of agents can have it, and not only those with speech."""
 
-    def base(self, talk: Talk) -> int:
+    def base(self, talk: PlayedText) -> int:
         """Return how many turns could have the fault."""
         return len(talk.transcript.acts) if self.acts else len(talk.said)
 
-    def weight(self, turns: Sequence[int], talk: Talk) -> float:
+    def weight(self, turns: Sequence[int], talk: PlayedText) -> float:
         """Return the number of turns with the fault in parts of the least number that spoils a talk: 1 does."""
         return len(turns) / max(self.least, self.share * self.base(talk))
 
@@ -62,7 +62,7 @@ class Fault:
 # ---- repeats -------------------------------------------------------------------------------------------------------
 
 
-def own_repeats(talk: Talk) -> list[int]:
+def own_repeats(talk: PlayedText) -> list[int]:
     """Return the turns whose speaker said nearly the same before, or says one sentence three times in them.
 
     Short answers may be equal.
@@ -76,7 +76,7 @@ def _stuck(text: str) -> bool:
     return any(len(each) > 3 and sentences.count(each) > 2 for each in sentences)
 
 
-def parroting(talk: Talk) -> list[int]:
+def parroting(talk: PlayedText) -> list[int]:
     """Return the turns that say nearly what another said before; short answers and polite words may be equal."""
     found = []
     for now, before in _earlier(talk, own=False):
@@ -86,7 +86,7 @@ def parroting(talk: Talk) -> list[int]:
     return found
 
 
-def _earlier(talk: Talk, *, own: bool) -> Iterator[tuple[Utterance, list[Utterance]]]:
+def _earlier(talk: PlayedText, *, own: bool) -> Iterator[tuple[Utterance, list[Utterance]]]:
     """Yield each utterance that is not short, with those before it of the same speaker, or of the others."""
     for at, now in enumerate(talk.utterances):
         if len(now.words) >= SHORT:
@@ -94,7 +94,7 @@ def _earlier(talk: Talk, *, own: bool) -> Iterator[tuple[Utterance, list[Utteran
             yield now, before[-BACK:]
 
 
-def loops(talk: Talk) -> list[int]:
+def loops(talk: PlayedText) -> list[int]:
     """Return the turns of runs of LOOP or more in which each says nearly the same as one of the round before it.
 
     Two who stand by their prices are in no loop, and short polite words are counted elsewhere.
@@ -113,13 +113,13 @@ def loops(talk: Talk) -> list[int]:
     return [talk.utterances[at].turn.index for at in dict.fromkeys(found)]
 
 
-def _stands_by(talk: Talk, at: int) -> bool:
+def _stands_by(talk: PlayedText, at: int) -> bool:
     """Return True for a short answer with a number, such as a price, that has been given a few times only."""
     now = talk.utterances[at]
     return now.is_short and now.has_number and sum(map(now.same, talk.utterances[:at])) < STUBBORN
 
 
-def silence(talk: Talk) -> list[int]:
+def silence(talk: PlayedText) -> list[int]:
     """Return the turns of agents who never speak, where there is nothing to do but talk, or all if only one speaks.
 
     One may leave at once, with a goodbye.
@@ -133,7 +133,7 @@ def silence(talk: Talk) -> list[int]:
     return [turn.index for turn in acts if turn.speaker not in speakers and counts[turn.speaker] >= MUTE]
 
 
-def _left_at_once(talk: Talk) -> bool:
+def _left_at_once(talk: PlayedText) -> bool:
     first, *more = talk.transcript.acts
     leaves = not more and first.said and first.action.type == "leave"
     return leaves and (not talk.is_english or says_farewell(first.action.text))
@@ -142,7 +142,7 @@ def _left_at_once(talk: Talk) -> bool:
 # ---- words of an assistant -----------------------------------------------------------------------------------------
 
 
-def politeness(talk: Talk) -> list[int]:
+def politeness(talk: PlayedText) -> list[int]:
     """Return the turns of polite words alone, but for the first and last ones of each agent, and late goodbyes."""
     found, late = [], farewells(talk)
     for name in talk.scenario.names:
@@ -151,12 +151,12 @@ def politeness(talk: Talk) -> list[int]:
     return sorted(found)
 
 
-def assistant(talk: Talk) -> list[int]:
+def assistant(talk: PlayedText) -> list[int]:
     """Return the turns that speak as an assistant does."""
     return [turn.index for turn in talk.said if phrases.ASSISTANT.search(phrases.simple(turn.action.text))]
 
 
-def refusals(talk: Talk) -> list[int]:
+def refusals(talk: PlayedText) -> list[int]:
     """Return the turns that refuse as an assistant does."""
     return [turn.index for turn in talk.said if phrases.REFUSAL.search(phrases.simple(turn.action.text))]
 
@@ -164,12 +164,12 @@ def refusals(talk: Talk) -> list[int]:
 # ---- roles ---------------------------------------------------------------------------------------------------------
 
 
-def other_role(talk: Talk) -> list[int]:
+def other_role(talk: PlayedText) -> list[int]:
     """Return the turns whose speaker gives another's name or side as the own one, or names itself as another would."""
     return [turn.index for turn in talk.said if _as_another(turn, talk) and not _reads_out(turn, talk)]
 
 
-def _as_another(turn: Turn, talk: Talk) -> bool:
+def _as_another(turn: Turn, talk: PlayedText) -> bool:
     text = turn.action.text
     given = _I_AM.findall(text)
     if any(name != turn.speaker and name in talk.people for name in given) or _names_itself(text, turn.speaker):
@@ -204,16 +204,16 @@ _ADDRESS = re.compile(r"['’,!?]")
 # ---- form ----------------------------------------------------------------------------------------------------------
 
 
-def read_out(talk: Talk) -> list[int]:
+def read_out(talk: PlayedText) -> list[int]:
     """Return the turns that consist mostly of the own instructions, or list the own traits as a profile does."""
     return [turn.index for turn in talk.said if _reads_out(turn, talk)]
 
 
-def _reads_out(turn: Turn, talk: Talk) -> bool:
+def _reads_out(turn: Turn, talk: PlayedText) -> bool:
     return talk.instructions[turn.speaker].read_out_in(turn.action.text)
 
 
-def spill(talk: Talk) -> list[int]:
+def spill(talk: PlayedText) -> list[int]:
     """Return the turns in which the form of the prompt or of a chat has become text, that of gestures included."""
     names = "|".join(map(re.escape, talk.scenario.names))
     kinds = {*ACTION_TYPES, *(move.name for move in talk.scenario.moves)}
@@ -228,7 +228,7 @@ def spill(talk: Talk) -> list[int]:
 # ---- goodbyes ------------------------------------------------------------------------------------------------------
 
 
-def farewells(talk: Talk) -> list[int]:
+def farewells(talk: PlayedText) -> list[int]:
     """Return the turns in which agents who have said goodbye go on with goodbyes and other small words.
 
     Another must have said goodbye, too. One that leaves does what it says. A question or anything longer takes the

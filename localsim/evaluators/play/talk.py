@@ -18,7 +18,7 @@ ENGLISH = "en"
 
 
 @dataclass(frozen=True)
-class Talk:
+class PlayedText:
     """A transcript with its scenario."""
 
     transcript: Transcript

@@ -20,7 +20,7 @@ from localsim.store.conditions import Condition
 from localsim.store.conditions import in_order as place_of
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
-from localsim.store.queries.reports import Said, Talk
+from localsim.store.queries.reports import PlayVerdict, Said
 
 LIMIT = 0.2
 """The share of a cell's talks that need not play. From a larger share on, conclusions about its model are withheld.
@@ -185,20 +185,20 @@ def of_conditions(store: Store, conditions: Collection[Condition], of: str = "th
     return _playing(store, talks, of)
 
 
-def _playing(store: Store, talks: Sequence[Talk], of: str) -> Playing:
+def _playing(store: Store, talks: Sequence[PlayVerdict], of: str) -> Playing:
     cells = cells_of(talks)
     chosen = chosen_of(talks, cells)
     return Playing(tuple(cells), tuple(_example(store, each) for each in chosen), of)
 
 
-def talks_of(store: Store, run_id: str) -> list[Talk]:
+def talks_of(store: Store, run_id: str) -> list[PlayVerdict]:
     """Return the scored talks of a run; those of people say nothing about a model."""
     return [each for each in queries.plays(store, run_id) if each.mode != PEOPLE]
 
 
-def cells_of(talks: Iterable[Talk]) -> list[Cell]:
+def cells_of(talks: Iterable[PlayVerdict]) -> list[Cell]:
     """Return the cells of talks, in the order of a report."""
-    groups: dict[tuple[str, Condition], list[Talk]] = {}
+    groups: dict[tuple[str, Condition], list[PlayVerdict]] = {}
     for each in talks:
         groups.setdefault((each.family, each.condition), []).append(each)
     order = in_order(family for family, _ in groups)
@@ -209,7 +209,7 @@ def cells_of(talks: Iterable[Talk]) -> list[Cell]:
     return sorted(found, key=lambda cell: (order.index(cell.family), place_of(cell.condition)))
 
 
-def chosen_of(talks: Sequence[Talk], cells: Iterable[Cell]) -> list[Talk]:
+def chosen_of(talks: Sequence[PlayVerdict], cells: Iterable[Cell]) -> list[PlayVerdict]:
     """Return the examples that RULE chooses from the cells that do not hold."""
     broken = {(each.family, each.condition) for each in cells if not each.holds}
     found = [each for each in talks if not each.plays and (each.family, each.condition) in broken]
@@ -222,7 +222,7 @@ def chosen_of(talks: Sequence[Talk], cells: Iterable[Cell]) -> list[Talk]:
     return [*first, *rest][:QUOTED]
 
 
-def _example(store: Store, talk: Talk) -> Example:
+def _example(store: Store, talk: PlayVerdict) -> Example:
     cited = [said for said in queries.words(store, talk.episode_id) if said.turn in talk.turns and said.text]
     named = (talk.model, talk.condition.name, talk.scenario_id, talk.fault, talk.reason)
     return Example(talk.episode_id, *named, cited[:QUOTED])

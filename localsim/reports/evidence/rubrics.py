@@ -181,7 +181,7 @@ def _rated(rubric: str, dimension: str, rows: Sequence[experiments.Rating]) -> I
         if rating is not None:
             units[episode, agent].append(rating)
     given = [rating for own in units.values() for rating in own]
-    agreed = alpha(list(units.values()), "interval")["alpha"]
+    agreed = alpha(list(units.values()), "interval").alpha
     people = (rubric, dimension, len(given), len(answers) - len(given), agreed)
     judges = dict.fromkeys(row.judge for row in rows if row.judge is not None)
     for judge in judges:
@@ -189,7 +189,7 @@ def _rated(rubric: str, dimension: str, rows: Sequence[experiments.Rating]) -> I
         pairs = [(fmean(units[unit]), score) for unit, score in scores.items() if score is not None and unit in units]
         found = correlation(pairs)
         mean, score = map(fmean, zip(*pairs, strict=True)) if pairs else (None, None)
-        yield Rated(*people, judge, len(pairs), mean, score, found["rho"], found["p"])
+        yield Rated(*people, judge, len(pairs), mean, score, found.rho, found.p)
     if not judges:
         yield Rated(*people, mean=fmean(given) if given else None)
 

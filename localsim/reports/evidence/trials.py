@@ -119,7 +119,7 @@ def trial(store: Store, run_id: str, model: str, modes: Sequence[str]) -> Trial:
     return Trial(model, run_id, {mode: (sum(own), len(own)) for mode, own in counts.items()}, excerpts)
 
 
-def _excerpt(store: Store, kind: str, talk: queries.Talk) -> Excerpt:
+def _excerpt(store: Store, kind: str, talk: queries.PlayVerdict) -> Excerpt:
     spoken = [said for said in queries.words(store, talk.episode_id) if said.text and said.speaker]
     shown = [said for said in spoken if said.turn in talk.turns] if not talk.plays else []
     start = max(0, (len(spoken) - LINES) // 2)

@@ -11,7 +11,7 @@ from localsim.reports.compose.beside import noted
 from localsim.reports.paper import ours, published
 from localsim.reports.paper.differences import differences
 from localsim.reports.paper.ours import RULES
-from localsim.reports.paper.published import MARKS, PANELS, Line, Panel
+from localsim.reports.paper.published import MARKS, PANELS, Panel, Quantity
 from localsim.reports.validity.judges import rates_between
 from localsim.stats import Estimate
 from localsim.store.conditions import Condition, names_of
@@ -27,17 +27,17 @@ class Shown:
     """A panel of the paper with its lines and ours."""
 
     panel: Panel
-    lines: Sequence[Line]
+    lines: Sequence[Quantity]
     apart: Sequence[str]
     """Names of the differences of task that it has."""
     counts: Mapping[str, Sequence[int]]
     """Bars of a histogram by condition; empty for all other panels."""
 
-    def differs(self, line: Line) -> list[str]:
+    def differs(self, line: Quantity) -> list[str]:
         """Return the differences between a line of ours and the paper; a judge scores on the paper's scale."""
         return [name for name in self.apart if line.ours and (name != "scale" or line.by == RULES)]
 
-    def share(self, line: Line) -> bool:
+    def share(self, line: Quantity) -> bool:
         """Return True if the values of a line are printed as percentages."""
         return self.panel.share or line.share
 
@@ -106,7 +106,7 @@ def natural_pairs(conditions: Sequence[Condition], names: Mapping[Condition, str
     return [(one, other) for number, one in enumerate(ordered) for other in ordered[number + 1 :]]
 
 
-def _natural(store: Store, conditions: Sequence[Condition], names: Mapping[Condition, str]) -> Iterator[Line]:
+def _natural(store: Store, conditions: Sequence[Condition], names: Mapping[Condition, str]) -> Iterator[Quantity]:
     """Yield the choices of judges and of raters; each value belongs to the first condition of a pair."""
     pairs = natural_pairs(conditions, names)
     for rate in rates_between(store, pairs) if pairs else ():
@@ -117,15 +117,15 @@ def _natural(store: Store, conditions: Sequence[Condition], names: Mapping[Condi
         yield _choice(f"judge {rate.judge}", one, other, chosen, remark)
     runs = tuple(dict.fromkeys(each.run_id for each in conditions))
     selected = Selection(runs, frozenset(conditions), frozenset(frozenset(pair) for pair in pairs))
-    found = (agreement(store, selected, names=names)["pairs"] if runs else None) or {"rates": [], "kinds": {}}
+    found = agreement(store, selected, names=names).pairs if runs else None
     order = {(names[one], names[other]) for one, other in pairs}
-    kinds = " and ".join(f"{n} {kind}" for kind, n in found["kinds"].items())
-    for row in found["rates"]:
-        one, other = row["first"], row["second"]
-        chosen = Estimate(row["first_chosen"], row["low"], row["high"], row["decided"])
+    kinds = " and ".join(f"{n} {kind}" for kind, n in found.kinds.items()) if found else ""
+    for row in found.rates if found else ():
+        one, other = row.first, row.second
+        chosen = Estimate(row.first_chosen, row.low, row.high, row.decided)
         if (one, other) not in order:
             one, other, chosen = other, one, _turned(chosen)
-        remark = f"{kinds}; {row['decided']} judgements on {row['scenarios']} scenarios; {row['ties']} ties"
+        remark = f"{kinds}; {row.decided} judgements on {row.scenarios} scenarios; {row.ties} ties"
         yield _choice("raters", one, other, chosen, remark)
 
 
@@ -135,9 +135,9 @@ def _turned(chosen: Estimate) -> Estimate:
     return Estimate(value, low, high, chosen.n)
 
 
-def _choice(by: str, one: str, other: str, chosen: Estimate, remark: str) -> Line:
+def _choice(by: str, one: str, other: str, chosen: Estimate, remark: str) -> Quantity:
     values = {} if chosen.value is None else {one: chosen}
-    return Line("naturalness", f"{one} over {other}", f"here, {by}", "", values, remark=remark)
+    return Quantity("naturalness", f"{one} over {other}", f"here, {by}", "", values, remark=remark)
 
 
 # ---- Markdown ------------------------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ def _table(shown: Shown) -> list[str]:
     return _rows(["", "", *names, "where, and remarks", "differs in"], rows)
 
 
-def _number(line: Line, name: str, share: bool) -> str:
+def _number(line: Quantity, name: str, share: bool) -> str:
     value, low, high, _ = line.values[name]
     form = ".0%" if share else ".2f"
     ends = "" if low is None or high is None else f" [{low:{form}}, {high:{form}}]"

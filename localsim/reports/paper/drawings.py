@@ -8,11 +8,11 @@ from typing import Any
 
 from localsim.reports.figures import draw
 from localsim.reports.paper.beside import Compared, Shown, compared
-from localsim.reports.paper.published import CONDITIONS, GPT, Line
+from localsim.reports.paper.published import CONDITIONS, GPT, Quantity
 from localsim.store.conditions import Condition
 from localsim.store.database import Store
 
-Group = tuple[str, list[Line], list[Line]]
+Group = tuple[str, list[Quantity], list[Quantity]]
 """A quantity, with the paper's lines and ours."""
 
 
@@ -69,7 +69,7 @@ def _panel(shown: Shown, groups: Sequence[Group], colours: Mapping[str, str]) ->
     return figure
 
 
-def _draw(axes: Any, lines: Sequence[Line], natural: bool, colours: Mapping[str, str], end: float | None) -> None:
+def _draw(axes: Any, lines: Sequence[Quantity], natural: bool, colours: Mapping[str, str], end: float | None) -> None:
     """Draw values with intervals on an axis up to `end`; the paper's, which have no colour here, in grey.
 
     Bars are in the order of the paper's conditions.

@@ -10,7 +10,7 @@ from localsim.families import EVERYDAY, family_of
 from localsim.families.base import SUCCESS
 from localsim.reports.compose.alone import cells
 from localsim.reports.measures import Cell, measures_of, of_family, sided, within
-from localsim.reports.paper.published import Line
+from localsim.reports.paper.published import Quantity
 from localsim.stats import Bounds, Estimate
 from localsim.store.conditions import Condition
 from localsim.store.database import Store
@@ -39,21 +39,21 @@ def judges_of(found: Found) -> list[str]:
     return sorted(name.removeprefix(_JUDGE) for name in evaluators if name.startswith(_JUDGE))
 
 
-def lines(found: Found) -> list[Line]:
+def lines(found: Found) -> list[Quantity]:
     """Return our lines of all panels but naturalness and the histogram; lines without a value are left out."""
-    every = [Line("goal", scope, RULES, "", _each(found, SUCCESS.key, scope), share=True) for scope in _SCOPES]
+    every = [Quantity("goal", scope, RULES, "", _each(found, SUCCESS.key, scope), share=True) for scope in _SCOPES]
     judged = [(judge, scope) for judge in judges_of(found) for scope in _SCOPES]
-    every += [Line("goal", scope, _by(judge), "", _judged(found, judge, "goal", scope)) for judge, scope in judged]
+    every += [Quantity("goal", scope, _by(judge), "", _judged(found, judge, "goal", scope)) for judge, scope in judged]
     every += [
-        Line("dimensions", _named(name, scope), _by(judge), "", _judged(found, judge, name, scope))
+        Quantity("dimensions", _named(name, scope), _by(judge), "", _judged(found, judge, name, scope))
         for judge in judges_of(found)
         for name in [*DIMENSIONS, "overall"]
         for scope in _SCOPES
     ]
     every += [
-        Line("words", "words per turn", RULES, "", _each(found, "words_per_turn", "overall")),
-        Line("first_mention", "mean position", RULES, "", _each(found, "first_mention", "overall")),
-        Line("deals", "share with a deal", RULES, "", _each(found, "deal_rate", "overall"), share=True),
+        Quantity("words", "words per turn", RULES, "", _each(found, "words_per_turn", "overall")),
+        Quantity("first_mention", "mean position", RULES, "", _each(found, "first_mention", "overall")),
+        Quantity("deals", "share with a deal", RULES, "", _each(found, "deal_rate", "overall"), share=True),
     ]
     return [line for line in every if line.values]
 

@@ -25,7 +25,7 @@ CONDITIONS = ("agents", "mindreaders", "script", "agents-ft")
 
 
 @dataclass(frozen=True)
-class Line:
+class Quantity:
     """A quantity by condition, as the paper states it or as one of our instruments measures it."""
 
     panel: str
@@ -72,12 +72,12 @@ def _row(*values: float | None) -> dict[str, Estimate]:
 
 
 GOAL = (
-    Line("goal", "overall", GPT, "Figures 2 and 5, Table 1", _row(6.95, 7.45, 8.44, 7.93)),
-    Line("goal", "cooperative", GPT, "Figures 2 and 5, Table 2", _row(5.86, 9.75, 9.78, 6.00), _FT),
-    Line("goal", "competitive", GPT, "Figures 2 and 5, Table 2", _row(2.73, 3.18, 7.75, 7.60), _FT),
-    Line("goal", "overall", MIXTRAL, "Figure 2, Table 1", _row(7.49, 8.30, 8.40)),
-    Line("goal", "cooperative", MIXTRAL, "Figure 2", _row(5.84, 9.84, 9.65)),
-    Line("goal", "competitive", MIXTRAL, "Figure 2", _row(3.72, 5.65, 6.85)),
+    Quantity("goal", "overall", GPT, "Figures 2 and 5, Table 1", _row(6.95, 7.45, 8.44, 7.93)),
+    Quantity("goal", "cooperative", GPT, "Figures 2 and 5, Table 2", _row(5.86, 9.75, 9.78, 6.00), _FT),
+    Quantity("goal", "competitive", GPT, "Figures 2 and 5, Table 2", _row(2.73, 3.18, 7.75, 7.60), _FT),
+    Quantity("goal", "overall", MIXTRAL, "Figure 2, Table 1", _row(7.49, 8.30, 8.40)),
+    Quantity("goal", "cooperative", MIXTRAL, "Figure 2", _row(5.84, 9.84, 9.65)),
+    Quantity("goal", "competitive", MIXTRAL, "Figure 2", _row(3.72, 5.65, 6.85)),
 )
 DIMENSIONS = ("believability", "relationship", "knowledge", "secret", "social_rules", "financial", "goal", "overall")
 """Columns of Table 1; `overall` is the plain mean of the seven, whose ranges differ."""
@@ -104,14 +104,14 @@ _TABLES: tuple[tuple[str, str, str, str, tuple[float, ...]], ...] = (
 )
 
 
-def dimensions() -> list[Line]:
+def dimensions() -> list[Quantity]:
     """Return a row for each dimension of Tables 1 and 2, model and part of the scenarios."""
     found: dict[tuple[str, str, str, str], dict[str, Estimate]] = {}
     for place, model, part, condition, numbers in _TABLES:
         for name, number in zip(DIMENSIONS, numbers, strict=True):
             found.setdefault((name, place, model, part), {})[condition] = Estimate(number, None, None, 0)
     return [
-        Line(
+        Quantity(
             "dimensions",
             f"{name}, {part}" if part else name,
             model,
@@ -124,7 +124,7 @@ def dimensions() -> list[Line]:
 
 
 NATURALNESS = (
-    Line(
+    Quantity(
         "naturalness",
         "script over agents",
         GPT,
@@ -133,20 +133,20 @@ NATURALNESS = (
         _READ,
         "people chose, 30 judgements",
     ),
-    Line("naturalness", "script over agents-ft", GPT, "Figure 6", {}, {}, "no significant difference, p = .07"),
-    Line("naturalness", "mindreaders over agents", GPT, "text", {}, {}, "said to be similar, without a number"),
+    Quantity("naturalness", "script over agents-ft", GPT, "Figure 6", {}, {}, "no significant difference, p = .07"),
+    Quantity("naturalness", "mindreaders over agents", GPT, "text", {}, {}, "said to be similar, without a number"),
 )
 WORDS = (
-    Line("words", "words per turn", GPT, "text", _of("words_per_turn")),
-    Line("words", "words per turn", MIXTRAL, "text", _row(33.72, 31.96, 13.36)),
+    Quantity("words", "words per turn", GPT, "text", _of("words_per_turn")),
+    Quantity("words", "words per turn", MIXTRAL, "text", _row(33.72, 31.96, 13.36)),
 )
 FIRST_MENTION = (
-    Line("first_mention", "mean position", GPT, "text", _of("first_mention")),
-    Line("first_mention", "mean position", GPT, "Figure 10", _row(0.38, None, 0.10), _READ),
+    Quantity("first_mention", "mean position", GPT, "text", _of("first_mention")),
+    Quantity("first_mention", "mean position", GPT, "Figure 10", _row(0.38, None, 0.10), _READ),
 )
-DEALS = (Line("deals", "share with a deal", GPT, "text, Figure 11", _of("deal_rate")),)
+DEALS = (Quantity("deals", "share with a deal", GPT, "text, Figure 11", _of("deal_rate")),)
 HISTOGRAM = (
-    Line(
+    Quantity(
         "histogram",
         "position of the first mention",
         GPT,
@@ -156,7 +156,7 @@ HISTOGRAM = (
         "script and mindreaders early and alike, agents spread out, agents-ft a mix of both; no heights of bars",
     ),
 )
-ROWS: tuple[Line, ...] = (*GOAL, *dimensions(), *NATURALNESS, *WORDS, *FIRST_MENTION, *DEALS, *HISTOGRAM)
+ROWS: tuple[Quantity, ...] = (*GOAL, *dimensions(), *NATURALNESS, *WORDS, *FIRST_MENTION, *DEALS, *HISTOGRAM)
 
 
 @dataclass(frozen=True)

@@ -107,12 +107,12 @@ def _parameters(run: Run) -> str:
 
 def _people(data: Report, card: Mapping[str, Any]) -> str:
     played = "people play roles" if card["simulation_details"]["humans_in_the_loop"] else "models play all roles"
-    persons = data.annotations["kinds"].get("person", 0)
+    persons = data.annotations.kinds.get("person", 0)
     return f"{played}; {persons} people rated conversations" if persons else f"{played}; no person rated them"
 
 
 def _validation(data: Report) -> str:
-    kinds = data.annotations["kinds"]
+    kinds = data.annotations.kinds
     if persons := kinds.get("person", 0):
         return f"{persons} people rated conversations of this run; the report states their agreement"
     if kinds:

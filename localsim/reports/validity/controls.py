@@ -22,7 +22,6 @@ from localsim.families import FAMILIES, family_of
 from localsim.reports.measures import Cell, estimate, measures_of
 from localsim.runs.scripted import controlled
 
-Row = dict[str, Any]
 COUNTED_CONTROLS = (
     exactly("parrot", "stale_rate", 1, "it says one sentence in every turn"),
     exactly("honest", "stale_rate", 0, "it asks or offers something new until it leaves"),
@@ -54,7 +53,7 @@ class Checked:
         """True if the value is what the control says."""
         return self.control.passes(self.value, self.n)
 
-    def as_json(self) -> Row:
+    def as_json(self) -> dict[str, Any]:
         """Return the row that `localsim controls --json` prints."""
         allowed = self.control.interval(self.n)
         return {

@@ -18,7 +18,7 @@ from typing import Any
 from localsim import families
 from localsim.annotation import measures
 from localsim.annotation.agreement import kinds_of, raters_text, votes_of
-from localsim.annotation.items import Talk, disclosures_from, talks_of
+from localsim.annotation.items import RatedEpisode, disclosures_from, talks_of
 from localsim.annotation.records import MADE_BY
 from localsim.annotation.records import rows as stored_rows
 from localsim.evaluators.leaks import facts_of, private_facts
@@ -113,7 +113,7 @@ class Correction:
     """Without a value if there are too few labels."""
     kinds: Mapping[str, int]
     """The raters by kind."""
-    alpha: Mapping[str, Any]
+    alpha: measures.Alpha
     needed: int
     """How many more episodes of the run must be labelled until this can be corrected; 0 if it is."""
     rater: str | None
@@ -124,7 +124,7 @@ class Correction:
         """Who labelled how many episodes, and how much they agreed."""
         if not self.labelled:
             return f"0 of {self.episodes} episodes labelled"
-        alpha, twice = self.alpha["alpha"], self.alpha["items"]
+        alpha, twice = self.alpha.alpha, self.alpha.items
         agreed = f"alpha {alpha:.2f}" if alpha is not None else "complete" if twice else "not known (one rater each)"
         by = raters_text(self.kinds)
         return f"{self.labelled} of {self.episodes} episodes labelled by {by}, agreement {agreed}"
@@ -147,7 +147,7 @@ def corrections(store: Store, run_id: str) -> list[Correction]:
     found: dict[str, list[Disclosure]] = defaultdict(list)
     for row in queries.first_disclosures(store, run_id):
         found[row.episode_id].append(row)
-    cells: dict[Key, list[Talk]] = defaultdict(list)
+    cells: dict[Key, list[RatedEpisode]] = defaultdict(list)
     for talk in talks:
         if talk.episode.episode_id in scored:
             cells[talk.episode.scenario.family or EVERYDAY.name, talk.condition].append(talk)
@@ -156,7 +156,7 @@ def corrections(store: Store, run_id: str) -> list[Correction]:
     return [row for key in ordered for row in _rows(key, cells[key], found, labels, talks)]
 
 
-def drawn(talks: Sequence[Talk], rows: Sequence[Answer]) -> list[Answer]:
+def drawn(talks: Sequence[RatedEpisode], rows: Sequence[Answer]) -> list[Answer]:
     """Return the answers that are a random draw of episodes: those before the first gap in their rater's order.
 
     Answers of language models count only if no person answered: a correction is as good as its labels.
@@ -174,10 +174,10 @@ def drawn(talks: Sequence[Talk], rows: Sequence[Answer]) -> list[Answer]:
 
 def _rows(
     key: Key,
-    talks: Sequence[Talk],
+    talks: Sequence[RatedEpisode],
     found: Mapping[str, Sequence[Disclosure]],
     labels: Sequence[Answer],
-    every: Sequence[Talk],
+    every: Sequence[RatedEpisode],
 ) -> Iterator[Correction]:
     """Yield the rates of one cell; `every` has all episodes of the run that a rater is given."""
     own = {talk.episode.episode_id for talk in talks}
@@ -207,7 +207,9 @@ def _rows(
         )
 
 
-def _needed(talks: Sequence[Talk], labels: Sequence[Answer], every: Sequence[Talk]) -> tuple[int, str | None]:
+def _needed(
+    talks: Sequence[RatedEpisode], labels: Sequence[Answer], every: Sequence[RatedEpisode]
+) -> tuple[int, str | None]:
     """Return how many more episodes must be labelled until a cell has enough, and the rater who has labelled most."""
     own = {talk.episode.episode_id for talk in talks}
     done = own & {row.item_id for row in labels}
@@ -229,7 +231,9 @@ def _rounded(found: Estimate) -> Number:
     return Number("share", value, low, high)
 
 
-def _outcome(talk: Talk, found: Sequence[Disclosure], answers: Mapping[str, Sequence[Answer]], place: int) -> Outcome:
+def _outcome(
+    talk: RatedEpisode, found: Sequence[Disclosure], answers: Mapping[str, Sequence[Answer]], place: int
+) -> Outcome:
     facts = len(private_facts(talk.episode.scenario))
     own = sum(row.speaker == row.owner for row in found)
     predicted = (own / facts, (len(found) - own) / facts)

@@ -34,7 +34,7 @@ _ROOM = 3500
 
 
 @dataclass(frozen=True)
-class Talk:
+class SourceTalk:
     """A stored conversation."""
 
     episode_id: str
@@ -46,7 +46,7 @@ class Talk:
 class Known:
     """Whether somebody knows a fact of another at the end, and from which turn on."""
 
-    talk: Talk
+    talk: SourceTalk
     fact: Fact
     owner: str
     who: str
@@ -61,7 +61,7 @@ class Known:
         return self.holds or self.turn is not None
 
 
-def known_in(talk: Talk) -> Iterator[Known]:
+def known_in(talk: SourceTalk) -> Iterator[Known]:
     """Yield, for each fact with terms and each agent who does not own it, whether this agent knows it at the end."""
     for owner in talk.scenario.agents:
         for fact in owner.facts:
@@ -75,7 +75,7 @@ def _holds(agent: Agent, fact: Fact) -> bool:
     return any(set(own.terms) & set(fact.terms) for own in agent.facts)
 
 
-def _tells(talk: Talk, turn: Turn, reader: Agent, fact: Fact) -> bool:
+def _tells(talk: SourceTalk, turn: Turn, reader: Agent, fact: Fact) -> bool:
     """Return True if a turn that an agent can read utters a term of a fact."""
     if turn.readers is not None and reader.name not in turn.readers:
         return False
@@ -84,7 +84,7 @@ def _tells(talk: Talk, turn: Turn, reader: Agent, fact: Fact) -> bool:
     return any(family.utters(words, term) for term in fact.terms)
 
 
-def who_knows(talks: Sequence[Talk], seed: int, counts: Mapping[str, int]) -> tuple[Item, ...]:
+def who_knows(talks: Sequence[SourceTalk], seed: int, counts: Mapping[str, int]) -> tuple[Item, ...]:
     """Return questions about `facts` pairs of a fact and an agent, half of them known if there are so many, in all
     wordings. Talks that are too long to be quoted whole are left out.
     """
@@ -111,7 +111,7 @@ def _item(known: Known, number: int, wording: int) -> Item:
     )
 
 
-def _quoted(talk: Talk) -> str:
+def _quoted(talk: SourceTalk) -> str:
     """Return the lines of a conversation as one text; a line for some readers says who they are."""
     lines = []
     for turn in talk.transcript.turns:

@@ -9,7 +9,7 @@ from localsim.errors import InvalidInput, suggest
 from localsim.families.interviews.family import NOBODY, document
 from localsim.families.interviews.items import Bank, Item
 from localsim.scenarios.casting.people import Person, load_people
-from localsim.scenarios.interviews.knowing import Talk, who_knows
+from localsim.scenarios.interviews.knowing import SourceTalk, who_knows
 from localsim.scenarios.interviews.makers import MAKERS
 
 ALL = "all"
@@ -53,7 +53,9 @@ def asks_about_talks(bank: Bank) -> bool:
     return bank.maker is not None and bank.maker.name in TALKS
 
 
-def items_for(bank: Bank, person: Subject, everybody: Sequence[Person], talks: Sequence[Talk] = ()) -> tuple[Item, ...]:
+def items_for(
+    bank: Bank, person: Subject, everybody: Sequence[Person], talks: Sequence[SourceTalk] = ()
+) -> tuple[Item, ...]:
     """Return the items of a bank for a person, listed or made. Raises InvalidInput for an unknown maker."""
     maker = bank.maker
     if maker is None:
@@ -75,7 +77,7 @@ def sheet(bank: Bank, person: Subject, items: Sequence[Item]) -> LoadedScenario:
     return LoadedScenario(*made.split(), f"{COMMAND} {bank.id} --people {name}")
 
 
-def sheets(bank: Bank, people: Sequence[Subject], talks: Sequence[Talk] = ()) -> tuple[LoadedScenario, ...]:
+def sheets(bank: Bank, people: Sequence[Subject], talks: Sequence[SourceTalk] = ()) -> tuple[LoadedScenario, ...]:
     """Return the scenarios of a bank, one for each person of whom it has something to ask.
 
     `talks` are the conversations that a bank about talks asks about. Raises InvalidInput if there is nothing to ask.

@@ -80,7 +80,7 @@ def success(store: Store, run_id: str) -> dict[str, float | None]:
 
 
 @dataclass(frozen=True)
-class Talk(Conditioned):
+class PlayVerdict(Conditioned):
     """A talk with its score."""
 
     episode_id: str
@@ -94,10 +94,10 @@ class Talk(Conditioned):
     """Indices of the turns that show the fault."""
 
 
-def plays(store: Store, run_id: str) -> list[Talk]:
+def plays(store: Store, run_id: str) -> list[PlayVerdict]:
     """The scored talks of a run, by scenario, mode and index. Talks on which the evaluator failed are left out."""
     return store.select(
-        Talk,
+        PlayVerdict,
         "SELECT c.run_id, c.mode, c.model, c.see, c.episode_id, coalesce(c.family, 'everyday') AS family, "
         "c.scenario_id, c.value >= 1 AS plays, coalesce(c.label, '') AS fault, c.reason, "
         "c.turns_json::JSON::INTEGER[] AS turns "
