@@ -370,11 +370,11 @@ def _on_pairs(found: Pairs) -> list[str]:
         told = ", ".join(f"{mode} {value:+.2f}" for mode, value in found.strengths.by_mode.items())
         lines.append(f"  Strengths (Bradley–Terry, log odds, {found.strengths.n} judgements): {told}.")
     lines.append(f"  Agreement of raters: {_alpha(found.alpha)}.")
-    for row in found.judges:
-        equal = text_of(row.equal, row.low, row.high, ".0%")
+    for each in found.judges:
+        equal = text_of(each.equal, each.low, each.high, ".0%")
         lines.append(
-            f"  Judge {row.judge} agrees with most raters on {equal} of {_number(row.decided, 'pair')} that "
-            f"both decide, of {row.n}; kappa {_value(row.kappa)}."
+            f"  Judge {each.judge} agrees with most raters on {equal} of {_number(each.decided, 'pair')} that "
+            f"both decide, of {each.n}; kappa {_value(each.kappa)}."
         )
     return lines
 

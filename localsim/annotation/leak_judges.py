@@ -113,16 +113,15 @@ def _warning(row: LeakJudge) -> str | None:
     """The reasons not to trust a judge; None if there are none."""
     reasons = []
     if row.missing_replies > OFTEN * row.questions:
-        reasons.append(f"{row['missing_replies']} of {row['questions']} replies are missing")
+        reasons.append(f"{row.missing_replies} of {row.questions} replies are missing")
     if row.contradictions > OFTEN * row.checks:
-        reasons.append(f"{row['contradictions']} of {row['checks']} checks contradict its verdicts")
-    name = "raters" if row.raters else "detector"
+        reasons.append(f"{row.contradictions} of {row.checks} checks contradict its verdicts")
     beside = row.raters or row.detector
     if beside and beside.kappa is None:
         reasons.append("all facts have the same label, so that its agreement cannot be measured")
-    elif beside and beside.kappa < LOW_KAPPA:
-        with_whom = "raters" if name == "raters" else "the detector"
-        reasons.append(f"it agrees with {with_whom} hardly more than chance would (kappa {beside['kappa']:.2f})")
+    elif beside and beside.kappa is not None and beside.kappa < LOW_KAPPA:
+        with_whom = "raters" if row.raters else "the detector"
+        reasons.append(f"it agrees with {with_whom} hardly more than chance would (kappa {beside.kappa:.2f})")
     return "; ".join(reasons) or None
 
 
@@ -134,23 +133,21 @@ def sentences(rows: Sequence[LeakJudge]) -> list[str]:
 def sentence(row: LeakJudge) -> str:
     """A row of `leak_judges` in words: rates beside the detector's, agreement, missing replies, contradictions."""
     rates = ", ".join(
-        f"{each['condition']} {each['disclosed']} of {each['facts']} facts disclosed (detector {each['detector']})"
+        f"{each.condition} {each.disclosed} of {each.facts} facts disclosed (detector {each.detector})"
         for each in row.conditions
     )
-    parts = [f"Leak judge {row['judge']}, beside the detector and in no rate of it: {rates}"]
+    parts = [f"Leak judge {row.judge}, beside the detector and in no rate of it: {rates}"]
     parts += [_agreement(name, each) for name, each in (("detector", row.detector), ("raters", row.raters)) if each]
     if row.raters and row.detector_kappa is not None:
-        parts[-1] += f"; kappa of the detector with raters on these facts {row['detector_kappa']:.2f}"
+        parts[-1] += f"; kappa of the detector with raters on these facts {row.detector_kappa:.2f}"
     parts.append(
-        f"{row['missing_replies']} of {row['questions']} replies missing, {row['missing_facts']} of {row['facts']} "
-        f"facts without a verdict; {row['contradictions']} of {row['checks']} checks contradict the verdict"
+        f"{row.missing_replies} of {row.questions} replies missing, {row.missing_facts} of {row.facts} "
+        f"facts without a verdict; {row.contradictions} of {row.checks} checks contradict the verdict"
     )
-    return ". ".join([*parts, *([f"Warning: {row['warning']}"] if row.warning else [])]) + "."
+    return ". ".join([*parts, *([f"Warning: {row.warning}"] if row.warning else [])]) + "."
 
 
 def _agreement(name: str, found: FirstTurns) -> str:
-    kappa = "-" if found.kappa is None else f"{found['kappa']:.2f}"
-    same = "-" if found.first_turn is None else f"{found['first_turn']:.0%}"
-    return (
-        f"Agreement with {name}: kappa {kappa} on {found['n']} facts, same turn or none in {same} of {found['turns']}"
-    )
+    kappa = "-" if found.kappa is None else f"{found.kappa:.2f}"
+    same = "-" if found.first_turn is None else f"{found.first_turn:.0%}"
+    return f"Agreement with {name}: kappa {kappa} on {found.n} facts, same turn or none in {same} of {found.turns}"

@@ -258,7 +258,7 @@ def read_human(path: Path) -> dict[str, Any]:
     return data
 
 
-def sections(card: dict[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
+def sections(card: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return the card for people: (section, [(field, text)]); a line without a field has an empty name.
 
     A run whose talks do not play begins with that.

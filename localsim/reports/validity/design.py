@@ -50,9 +50,14 @@ class Design:
         wanted, seeds = self.wanted, list(map(str, self.wanted.seeds))
         table = [{"scenarios": count, "power": dict(zip(seeds, row, strict=True))} for count, row in self.table.items()]
         named = {"measure": wanted.outcome.key, "contrast": wanted.outcome.contrast, "role": self.role}
-        named |= {"difference": wanted.difference, "wanted": wanted.power, "family": self.family}
+        sizes = {"difference": wanted.difference, "wanted": wanted.power, "family": self.family}
         found = {"pilot": self.pilot and self.pilot._asdict(), "problem": self.problem, "table": table}
-        return {**named, **found, "smallest": dict(zip(seeds, self.smallest, strict=True)) if self.table else {}}
+        return {
+            **named,
+            **sizes,
+            **found,
+            "smallest": dict(zip(seeds, self.smallest, strict=True)) if self.table else {},
+        }
 
 
 def design(
