@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import astuple
+from dataclasses import asdict, astuple
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +22,13 @@ from localsim.annotation.items import (
     talks_of,
 )
 from localsim.annotation.labels import labels
+from localsim.annotation.results import Agreement
 from localsim.conversation.episode import MODES, Score
 from localsim.errors import InvalidInput
 from localsim.evaluators.judge import DIMENSIONS
 from localsim.evaluators.leaks import VERSION as DETECTOR
 from localsim.leakage.pairs import LabelledPair, read_labelled
+from localsim.paths import json_text
 from localsim.store.database import Store
 from localsim.store.records import LeakRecord, Record, score_records
 from tests.rated import best, invoke
@@ -59,14 +61,14 @@ def test_a_preference_has_the_exact_p_and_the_interval_of_scenarios() -> None:
     assert 0.4 < found.low < 0.6 and 0.9 < found.high <= 1
     alone = measures.preference({"a": [1.0] * 20})
     assert (alone.first_chosen, alone.low, alone.p) == (1, None, None), "one scenario, however many pairs"
-    assert measures.preference({}) == {"scenarios": 0, "first_chosen": None, "low": None, "high": None, "p": None}
+    assert measures.preference({}) == (0, None, None, None, None)
 
 
 @given(st.dictionaries(st.text(max_size=2), st.lists(st.floats(0, 1), min_size=1, max_size=4), min_size=1, max_size=9))
 def test_more_raters_who_say_the_same_change_nothing(groups: dict[str, list[float]]) -> None:
     twice = {scenario: [*values, *values] for scenario, values in groups.items()}
     one, other = measures.preference(groups), measures.preference(twice)
-    assert other == {key: pytest.approx(value) for key, value in one.items()}
+    assert other == tuple(map(pytest.approx, one))
     if one.low is not None:
         assert 0 <= one.low <= one.first_chosen <= one.high <= 1 and one.low < one.high
 
@@ -83,7 +85,7 @@ def test_bradley_terry_has_the_odds_of_two_and_the_order_of_three() -> None:
     }
     three = measures.strengths(MODES, [pair for pair, count in wins.items() for _ in range(count)]).by_mode
     assert three["script"] > three["agents"] > three["mindreaders"] and sum(three.values()) == pytest.approx(0)
-    assert measures.strengths(MODES, []) == {"n": 0, "by_mode": None}
+    assert measures.strengths(MODES, []) == measures.Strengths(0, None)
     always = measures.strengths(MODES, [("script", "agents")] * 5).by_mode
     assert 0 < always["script"] < 10, "finite, though nothing was ever lost"
 
@@ -111,7 +113,7 @@ def test_kappa_is_what_its_definition_says(pairs: list[tuple[str, str]]) -> None
 
 def test_small_measures() -> None:
     assert measures.correlation([(1, 10), (2, 20), (3, 15), (4, 30)]).rho == pytest.approx(0.8)
-    assert measures.correlation([(1, 1), (2, 2)]) == {"rho": None, "p": None, "n": 2}
+    assert measures.correlation([(1, 1), (2, 2)]) == (None, None, 2)
     assert measures.correlation([(1, 1), (2, 1), (3, 1)]).rho is None
     assert measures.majority([1, 1, 2]) == (True, 1)
     assert measures.majority([1, 2]) == measures.majority([]) == (False, None)
@@ -269,10 +271,8 @@ def test_raters_without_a_majority_decide_nothing(store: Store, run: str) -> Non
 
 def test_a_run_without_annotations_tells_nothing(store: Store, run: str) -> None:
     found = agreement(store, run)
-    empty = {"raters": [], "kinds": {}, "conditions": {}, "pairs": None, "dimensions": None, "disclosures": None}
-    assert found == {"run_id": run, **empty}
+    assert found == Agreement(run, [])
     assert sentences(found)[-1] == "Nothing is annotated yet."
-    assert json.loads(json.dumps(found)) == found
 
 
 def test_conversations_of_people_are_rated_like_others(store: Store, run: str) -> None:
@@ -293,7 +293,7 @@ def test_what_agreement_tells_is_json(store: Store, run: str) -> None:
     answers_given(store, run, "ann", lambda _: dict.fromkeys(DIMENSIONS, 0), "dimensions")
     answers_given(store, run, "ann", marks_of(0), "disclosures")
     found = agreement(store, run)
-    assert json.loads(json.dumps(found)) == found
+    assert json.loads(json_text(found)) == asdict(found)
     assert agreements.pairs([], {}, {}) is agreements.dimensions([], {}, {}) is None
     assert agreements.disclosures([], {}) is None
 

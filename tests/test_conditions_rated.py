@@ -73,7 +73,7 @@ def test_pairs_across_runs_are_rated_blind_and_named_in_results(own_runs: tuple[
     (rate,) = told.pairs.rates
     assert (rate.first, rate.second) == (f"{first}:agents", f"{second}:agents")
     assert (rate.first_chosen, rate.n, rate.scenarios, rate.alpha.items) == (0, 24, 3, 6)
-    assert 0 < left[0].n < 24, "each run is shown first somewhere"
+    assert 0 < left[0]["n"] < 24, "each run is shown first somewhere"
     assert told.conditions[f"{second}:agents"].model == "scripted:guesser"
     for run_id in (first, second):
         data = report(store, run_id)
