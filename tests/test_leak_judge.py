@@ -32,6 +32,7 @@ from localsim.evaluators import evaluate, leak_judge
 from localsim.evaluators.asking import UNREADABLE, ask, open_judge
 from localsim.evaluators.leak_judge import FORM, LeakJudge, ends_of, facts_asked, question, search
 from localsim.leakage.pairs import LABELS
+from localsim.paths import json_text
 from localsim.reports.compose.alone import report
 from localsim.reports.render.html import render
 from localsim.reports.render.markdown import as_markdown
@@ -411,7 +412,7 @@ def test_the_judge_beside_detector_and_raters(store: Store, run: str, answering:
     found = agreement(store, run)
     assert list(map(astuple, found.disclosures.judges)) == [("toy", *astuple(row.raters))]
     assert any("Leak judge toy" in line and "1.00" in line for line in agreement_sentences(found))
-    assert json.loads(json.dumps(row)) == row
+    assert json.loads(json_text(row)) == asdict(row)
 
 
 @pytest.mark.parametrize("word", LABELS)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import PurePath
 from typing import Any
 
+from localsim import paths
 from localsim.models.registry import labelled
 from localsim.reports.document import Report, Run, Section, Table
 from localsim.runs.plan import command_of, outcomes_of
@@ -35,7 +37,7 @@ def made(data: Report) -> Section:
         ("intervals", _INTERVALS),
     ]
     commands = [
-        command_of({**run.plan, "parallel": run.parallel}, run.scenarios),
+        command_of({**run.plan, "parallel": run.parallel}, list(map(_portable, run.scenarios))),
         f"localsim report {run.run_id} -o report.html",
     ]
     return Section(
@@ -95,6 +97,14 @@ def _reading(accuracy: Mapping[str, Any] | None) -> str:
     )
     told = f"On {accuracy.get('n')} labelled conversations" + (f" ({source})" if source else "")
     return f"{_RULES} {told} the rules were right in: {', '.join(shares)}."
+
+
+def _portable(path: str) -> str:
+    """Return what names a scenario on another machine: its id if it ships, else the name of its file."""
+    file = PurePath(path)
+    if not file.is_absolute():
+        return path
+    return file.stem if (paths.bundled("scenarios") / file.name).is_file() else file.name
 
 
 def _unnamed(run: Run) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -17,28 +17,23 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from localsim.conversation.measures import Measure
-from localsim.families import Family, family_of, in_order, title_of
-from localsim.families.base import SUCCESS
 from localsim.models.registry import labelled
 from localsim.reports import sections
 from localsim.reports.card import sections as card_sections
-from localsim.reports.compose.alone import foremost
 from localsim.reports.compose.beside import with_colours
-from localsim.reports.document import Report, Table
+from localsim.reports.compose.families import FamilyPart, families, remarks_in, success_in
+from localsim.reports.document import Report
 from localsim.reports.evidence import marks, playing
 from localsim.reports.evidence.turns import MarkedTurn, hits_in, marked_turns, remark_on
-from localsim.reports.figures import pairs, references
-from localsim.reports.figures.curves import Course
+from localsim.reports.figures import pairs
 from localsim.reports.measures import INVENTED
 from localsim.reports.render import charts
-from localsim.reports.results import Result, shown
+from localsim.reports.results import Result
 from localsim.reports.validity import head
-from localsim.reports.validity.typical import RULE, Example
+from localsim.reports.validity.typical import RULE
 from localsim.runs import words
 from localsim.runs.telling import of_people
 from localsim.store.episodes import StoredEpisode
-from localsim.store.queries.reports import Leak
 
 _short = partial(labelled, whole=False)
 
@@ -64,10 +59,7 @@ def render(data: Report, back: str = "") -> str:
         others=[row for row in legend if row.twin and (row.other_run or not row.see)],
         notes=head.notes(data),
         places={each.model: f"model-{number}" for number, each in enumerate(each for each in heads if each.notes)},
-        families=[
-            _family(name, data, [each for each in heads if each.family == name])
-            for name in in_order(row.family for row in data.comparison)
-        ],
+        families=list(map(_drawn, families(data))),
         counts={"completed": completed, "failed": failed, "rest": planned - completed - failed},
         resumable=failed < planned and not of_people(data.run.repro, data.run.models),
         sections=list(sections.on_page(data)),
@@ -94,8 +86,8 @@ def _environment() -> jinja2.Environment:
         "turns_of": marked_turns,
         "colour_of": _colour,
         "colours_of": marks.colours,
-        "success_of": _success,
-        "remarks_of": _remarks,
+        "success_of": success_in,
+        "remarks_of": remarks_in,
     }
     environment.filters |= {
         "hits": hits_in,
@@ -137,107 +129,27 @@ def _legend(rows: Iterable[Result]) -> list[Result]:
 
 
 @dataclass(frozen=True)
-class _Part:
-    """What the page says about a family."""
+class _Drawn(FamilyPart):
+    """A family with its charts."""
 
-    family: Family
     id: str
-    title: str
-    heads: Sequence[head.Head]
-    rows: Sequence[Result]
-    table: Table
-    """The measures that differ."""
-    same: Sequence[str]
-    """Lines about the others."""
-    terms: Sequence[Measure]
-    """All measures that have a value."""
-    model: str
-    """The model of all rows; empty if there are several."""
-    below: Sequence[str]
-    """Lines below the head: measures that are left out there, and what the references are."""
-    unsearched: Sequence[str]
-    notes: Sequence[str]
-    references: Sequence[str]
-    figures: Sequence[tuple[str, str, Sequence[charts.Panel]]]
+    panels: Sequence[tuple[str, str, Sequence[charts.Panel]]]
     """Prefix of ids, caption and charts of each figure."""
-    curves: Sequence[Mapping[str, Any]]
-    leaks: Sequence[Leak]
-    leaks_total: int
-    examples: Sequence[Example]
+    courses: Sequence[Mapping[str, Any]]
 
     @property
     def charts(self) -> int:
         """The number of charts."""
-        return sum(len(panels) for *_, panels in self.figures) + len(self.curves)
+        return sum(len(panels) for *_, panels in self.panels) + len(self.courses)
 
 
-def _family(name: str, data: Report, heads: Sequence[head.Head]) -> _Part:
-    family, rows = family_of(name), [row for row in data.comparison if row.family == name]
-    models = {row.model for row in rows}
-    leaks = [leak for leak in data.leaks if leak.family == name]
-    told = {each.about.key for each in data.headline.families if each.family == name}
-    terms = [replace(each, meaning=_own_meaning(each, family)) for each in shown(data.measures, rows)]
-    referred = {each.key for each in terms if references.beside(data.references, each, rows)}
-    columns, same = head.constants(terms, rows, {SUCCESS.key, *referred} | told)
-    drawn = any(row.completed for row in rows)
-    by_key = {each.key: each for each in columns} if drawn else {}
-
-    def panels(keys: Iterable[str]) -> list[charts.Panel]:
-        return [charts.panel(by_key[key], rows) for key in keys if key in by_key]
-
-    def general(figure: str) -> list[str]:
-        return [each.key for each in columns if each.figure == figure and each.key not in family.figure]
-
-    style = panels(general("style"))
-    outcomes = "Outcomes of the conversations, by mode." if style else "Style of the conversations, by mode."
-    return _Part(
-        family=family,
-        id=re.sub(r"\W", "-", name),
-        title=title_of(family),
-        heads=heads,
-        rows=rows,
-        table=sections.measure_table(rows, columns, data.references, published=False),
-        same=same,
-        terms=terms,
-        model=labelled(*models) if len(models) == 1 else "",
-        below=heads[-1].same,
-        unsearched=head.unsearched(data, name),
-        notes=[*head.unjudged(data, name), *head.of_family(data, name)],
-        references=references.sentences(data.references, name),
-        figures=[
-            ("o", outcomes, panels(family.figure)),
-            ("s", "Style of the conversations, by mode.", style),
-            ("l", "Private facts that came out, by mode.", panels(general("secrets"))),
-        ],
-        curves=[charts.curve(each) for each in data.curves if drawn and each.family == name and _rises(each)],
-        leaks=foremost(leaks),
-        leaks_total=len(leaks),
-        examples=[example for example in data.talks if example.family == name],
-    )
-
-
-def _own_meaning(measure: Measure, family: Family) -> str:
-    """Return the meaning that the family gives a measure: several families have one of the same key."""
-    return next((each.meaning for each in family.measures if each.key == measure.key), measure.meaning)
-
-
-def _rises(curve: Course) -> bool:
-    """Return True if some point of a curve is not 0."""
-    return any(y for series in curve.series for _, y in series.points)
+def _drawn(part: FamilyPart) -> _Drawn:
+    panels = [(place, text, [charts.panel(each, part.rows) for each in of]) for place, text, of in part.figures]
+    drawn, place = list(map(charts.curve, part.curves)), re.sub(r"\W", "-", part.name)
+    return _Drawn(**vars(part), id=place, panels=panels, courses=drawn)
 
 
 # ---- example conversations -----------------------------------------------------------------------------------------
-
-
-def _success(episode: StoredEpisode) -> Mapping[str, Any] | None:
-    """Return the score of success; None without one."""
-    return next((score for score in episode.scores if score["name"] == "success"), None)
-
-
-def _remarks(episode: StoredEpisode) -> Sequence[str]:
-    """Return what the family says of the scores."""
-    scores = {score["name"]: score["value"] for score in episode.scores if score["value"] is not None}
-    return family_of(episode.scenario.family).remarks(scores)
 
 
 def _colour(episode: StoredEpisode, rows: Sequence[Result]) -> int:
