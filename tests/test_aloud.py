@@ -116,7 +116,7 @@ def test_too_few_scenarios_tell_nothing(store: Store) -> None:
     text = with_paragraph(store, report(store, honest), conditions_of(store, peeking)).aloud.paragraph
     assert text.count("Four scenarios are too few to tell any difference: at least six are needed.") == 4
     assert text.endswith("More scenarios are needed: localsim design computes how many.")
-    assert "changed" not in text and "fewer" not in text and text.count("nothing can be said about a gain") == 2
+    assert "changed" not in text and "turns fewer" not in text and text.count("nothing can be said about a gain") == 2
 
 
 def test_only_shared_scenarios_count(store: Store, runs: tuple[Store, dict[str, str]]) -> None:

@@ -402,7 +402,7 @@ def test_where_people_take_part_the_card_asks_why_in_a_word_of_the_vocabulary(
     played: tuple[Store, str], tmp_path: Path
 ) -> None:
     alone = report(*played)
-    data = replace(alone, annotations={**alone.annotations, "raters": 2})
+    data = replace(alone, annotations=replace(alone.annotations, raters=["a", "b"]))
     found = card(played[0], data)
     assert found["people_and_models"] == {
         "goal": [], "phase": ["evaluation"], "component": ["scores"], "role": ["rater"], "means": ["pages for raters"],

@@ -481,5 +481,5 @@ def test_a_game_without_private_facts_is_reported_without_leaks_and_without_the_
     (only,) = of_models(starter, ["pots"])
     assert "starter is a very small model and was not trained on “Pots”" in only.text and only.families == ["pots"]
     taught, strange = of_models(starter, ["pots", "mutual_friends"])
-    assert "It was trained on these tasks" in taught.text and taught.families == ["mutual_friends"]
+    assert "It learnt from scripted players" in taught.text and taught.families == ["mutual_friends"]
     assert strange == only

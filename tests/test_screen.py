@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from localsim.__main__ import run as command
+from localsim.conversation.measures import Measure
 from localsim.errors import InvalidInput
 from localsim.reports.card import HUMAN, read_human, template
 from localsim.reports.document import Table, Term
@@ -18,8 +19,9 @@ from localsim.reports.figures.draw import COLOURS, colour_of, numbered
 from localsim.reports.render.bars import WIDTH, lines
 from localsim.reports.render.tables import as_csv, as_latex
 from localsim.reports.results import Number
-from localsim.reports.validity.findings import Bar, finding
+from localsim.reports.validity.findings import Bar, Difference, finding
 from localsim.runs.words import MARKS
+from localsim.stats.paired import Paired
 
 SCENARIOS = [f"mutual_friends_{number:02d}" for number in range(1, 11)]
 RUN = [
@@ -109,9 +111,10 @@ def test_the_template_of_a_card_has_every_field_and_is_read_back(
 
 
 def test_a_line_shows_both_values_and_the_interval_of_the_difference() -> None:
-    row = {"family": "f", "measure": "turns", "kind": "number", "first": "agents", "second": "mindreaders"}
-    row |= {"levels": (8.0, 4.0), "difference": -4.0, "low": -6.0, "high": -2.0, "scenarios": 9, "p_least": 0.001}
-    axis, line = lines([Bar("Bargaining", "m", "turns", finding(row, 0.01))])
+    about = Measure("turns", "turns", "number of turns", "turns")
+    test = Paired(9, 9, -4.0, -6.0, -2.0, p=0.01, p_least=0.001, icc=None, effect=None)
+    found = finding(Difference("f", about, test, True), conditions=("agents", "mindreaders"), levels=(8.0, 4.0))
+    axis, line = lines([Bar("Bargaining", "m", "turns", found)])
     cells = [text for text, _ in line[1 : WIDTH + 1]]
     first, second = (round(value / 8 * (WIDTH - 1)) for value in (8, 4))
     assert cells[first] == MARKS["agents"] and cells[second] == MARKS["mindreaders"]

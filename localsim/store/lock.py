@@ -25,6 +25,8 @@ Kind = Literal["read", "restricted", "write"]
 Waiting = Callable[[str], None]
 """Is told when another process holds a file."""
 Connection = duckdb.DuckDBPyConnection
+UNKNOWN_NAME = (duckdb.CatalogException, duckdb.BinderException)
+"""What a query raises about a table or column that a file does not have."""
 Statement = duckdb.Statement
 T = TypeVar("T")
 

@@ -12,10 +12,8 @@ import shlex
 from functools import cache
 from pathlib import Path
 
-import duckdb
-
 from localsim.errors import DatabaseError
-from localsim.store.lock import Connection, transaction
+from localsim.store.lock import UNKNOWN_NAME, Connection, transaction
 from localsim.store.schema import TABLES, VIEWS, comment_sql, table_sql, version, view_sql
 
 KEPT_IN = "_schema"
@@ -75,7 +73,7 @@ def is_current(connection: Connection) -> bool:
     """
     try:
         row = connection.execute(f"SELECT version, views FROM main.{KEPT_IN}").fetchone()
-    except (duckdb.CatalogException, duckdb.BinderException):
+    except UNKNOWN_NAME:
         return False
     return row == (version(), _descriptions()[0])
 

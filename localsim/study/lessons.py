@@ -181,9 +181,10 @@ def _train(
     job.finetune(job.Job(adapter.stem, base, model, data, settings, source), session.training, folder=folder)
 
 
-def _loss(adapter: Path) -> float:
-    """Return the validation loss from the card of an adapter."""
-    return float(json.loads(adapter.with_suffix(".json").read_text(encoding="utf-8"))["best_validation_loss"])
+def _loss(adapter: Path) -> float | None:
+    """Return the validation loss from the card of an adapter; None if no episode was left for it."""
+    loss = json.loads(adapter.with_suffix(".json").read_text(encoding="utf-8"))["best_validation_loss"]
+    return None if loss is None else float(loss)
 
 
 # ---- material ------------------------------------------------------------------------------------------------------
