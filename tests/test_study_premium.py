@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from localsim import stats
 from localsim.families.base import SUCCESS
+from localsim.reports.validity.effects import effects
 from localsim.reports.validity.findings import finding
-from localsim.reports.validity.headline import contrasts_sentence
 from localsim.store.conditions import Condition
 from localsim.study import SIZES, differences
 from localsim.study.differences import BOTH, MARGINS, Premium, premiums
@@ -81,7 +81,7 @@ def test_a_declared_outcome_is_found_here_as_in_the_report_of_its_run() -> None:
     by_report = {name: finding(rows[name]) for name in RUNS}
     for name, each in by_report.items():
         assert (rows[name].verdict == "change") == (each.verdict == "found"), "the rule of the report"
-    told = contrasts_sentence(by_report, "success")
+    told = effects(by_report, "success")
     assert told.endswith("this finds the change by m."), "the sentence of the answer"
 
 
