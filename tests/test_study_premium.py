@@ -82,7 +82,8 @@ def test_a_declared_outcome_is_found_here_as_in_the_report_of_its_run() -> None:
     for name, each in by_report.items():
         assert (rows[name].verdict == "change") == (each.verdict == "found"), "the rule of the report"
     told = effects(by_report, "success")
-    assert told.endswith("this finds the change by m."), "the sentence of the answer"
+    assert told.startswith("m raised success by 100 points"), "the sentence of the answer"
+    assert "; no effect of t (constructed) on success was found" in told
 
 
 def test_all_other_p_are_corrected_those_of_the_second_test_too(monkeypatch: pytest.MonkeyPatch) -> None:
