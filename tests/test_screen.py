@@ -55,7 +55,7 @@ def test_a_terminal_ends_with_the_conclusion_on_one_screen(database: Path, capsy
     assert "No gain from seeing the other side was found for scripted:honest: " in said
     assert "scripted:peeks-100 gained from seeing the other side: " in said and "turns fewer in Mutual friends" in said
     assert axis.startswith("turns") and axis.endswith("● agents -> ■ mindreaders")
-    assert honest.startswith("Mutual friends, scripted:honest") and ", +0.0" in honest
+    assert honest.startswith("Mutual friends, scripted:honest") and ", 0.0 [" in honest
     assert peeks.index("■") < peeks.index("●"), "it needs fewer turns if it sees the other list"
     table = next(number for number, line in enumerate(shown) if line.startswith("mode "))
     assert [line.split()[:3] for line in shown[table + 2 : table + 4]] == [
