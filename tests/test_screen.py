@@ -18,7 +18,7 @@ from localsim.reports.figures.draw import COLOURS, colour_of, numbered
 from localsim.reports.render.bars import WIDTH, lines
 from localsim.reports.render.tables import as_csv, as_latex
 from localsim.reports.results import Number
-from localsim.reports.validity.findings import Bar, finding
+from localsim.reports.validity.findings import Bar, Finding
 from localsim.runs.words import MARKS
 
 SCENARIOS = [f"mutual_friends_{number:02d}" for number in range(1, 11)]
@@ -109,9 +109,8 @@ def test_the_template_of_a_card_has_every_field_and_is_read_back(
 
 
 def test_a_line_shows_both_values_and_the_interval_of_the_difference() -> None:
-    row = {"family": "f", "measure": "turns", "kind": "number", "first": "agents", "second": "mindreaders"}
-    row |= {"levels": (8.0, 4.0), "difference": -4.0, "low": -6.0, "high": -2.0, "scenarios": 9, "p_least": 0.001}
-    axis, line = lines([Bar("Bargaining", "m", "turns", finding(row, 0.01))])
+    found = Finding("number", ("agents", "mindreaders"), (8.0, 4.0), -4.0, (-6.0, -2.0), 9, 0.01, 0.001, "found")
+    axis, line = lines([Bar("Bargaining", "m", "turns", found)])
     cells = [text for text, _ in line[1 : WIDTH + 1]]
     first, second = (round(value / 8 * (WIDTH - 1)) for value in (8, 4))
     assert cells[first] == MARKS["agents"] and cells[second] == MARKS["mindreaders"]
