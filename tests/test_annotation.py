@@ -395,10 +395,10 @@ def test_other_tasks_in_the_terminal(store: Store, run: str) -> None:
     assert isinstance(item, DimensionItem) and row.shown == {"1": item.episode.episode_id, "agent": item.agent}
     first = items_of(store, run, "disclosures", "ann")[0]
     facts = len(shown(first)["facts"])
-    result = invoke("terminal", "--rater", "ann", "--task", "disclosures", text="99\n1\n" + "-\n" * (facts - 1))
+    result = invoke("terminal", "--rater", "ann", "--task", "disclosures", text="99\n0\n2\n" + "-\n" * (facts - 1))
     assert result.exit_code == 0, result.output
     value = records.value_of(store, first)
-    assert list(value.values()).count(None) == facts - 1 and 0 in value.values(), "the first turn is turn 1"
+    assert list(value.values()).count(None) == facts - 1 and 1 in value.values(), "readers count turns from 1"
 
 
 @pytest.mark.usefixtures("run")

@@ -387,7 +387,7 @@ def test_quoted_outputs_are_those_of_the_commands(command: str, shown: str, outp
     by_a_model = "show @last" in command
     page, real = (plain(lines, by_a_model=by_a_model) for lines in (shown.split("\n"), outputs[command]))
     folded = {name for line in [*page, *real] if (found := FOLDED.match(line)) for name in found[1].split(", ")}
-    real = without_rows(real, folded)
+    real = [line for line in without_rows(real, folded) if line]
     place = 0
     for part in re.split(r"^\.\.\.$", "\n".join(without_rows(page, folded)), flags=re.MULTILINE):
         wanted = [line for line in part.split("\n") if line]

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from localsim.__main__ import run as command
-from localsim.conversation.measures import Measure
 from localsim.errors import InvalidInput
 from localsim.reports.card import HUMAN, read_human, template
 from localsim.reports.document import Table, Term
@@ -19,9 +18,8 @@ from localsim.reports.figures.draw import COLOURS, colour_of, numbered
 from localsim.reports.render.bars import WIDTH, lines
 from localsim.reports.render.tables import as_csv, as_latex
 from localsim.reports.results import Number
-from localsim.reports.validity.findings import Bar, Difference, finding
+from localsim.reports.validity.findings import Bar, Finding
 from localsim.runs.words import MARKS
-from localsim.stats.paired import Paired
 
 SCENARIOS = [f"mutual_friends_{number:02d}" for number in range(1, 11)]
 RUN = [
@@ -57,7 +55,7 @@ def test_a_terminal_ends_with_the_conclusion_on_one_screen(database: Path, capsy
     assert "No gain from seeing the other side was found for scripted:honest: " in said
     assert "scripted:peeks-100 gained from seeing the other side: " in said and "turns fewer in Mutual friends" in said
     assert axis.startswith("turns") and axis.endswith("● agents -> ■ mindreaders")
-    assert honest.startswith("Mutual friends, scripted:honest") and ", +0.0" in honest
+    assert honest.startswith("Mutual friends, scripted:honest") and ", 0.0 [" in honest
     assert peeks.index("■") < peeks.index("●"), "it needs fewer turns if it sees the other list"
     table = next(number for number, line in enumerate(shown) if line.startswith("mode "))
     assert [line.split()[:3] for line in shown[table + 2 : table + 4]] == [
@@ -111,9 +109,7 @@ def test_the_template_of_a_card_has_every_field_and_is_read_back(
 
 
 def test_a_line_shows_both_values_and_the_interval_of_the_difference() -> None:
-    about = Measure("turns", "turns", "number of turns", "turns")
-    test = Paired(9, 9, -4.0, -6.0, -2.0, p=0.01, p_least=0.001, icc=None, effect=None)
-    found = finding(Difference("f", about, test, True), conditions=("agents", "mindreaders"), levels=(8.0, 4.0))
+    found = Finding("number", ("agents", "mindreaders"), (8.0, 4.0), -4.0, (-6.0, -2.0), 9, 0.01, 0.001, "found")
     axis, line = lines([Bar("Bargaining", "m", "turns", found)])
     cells = [text for text, _ in line[1 : WIDTH + 1]]
     first, second = (round(value / 8 * (WIDTH - 1)) for value in (8, 4))

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from localsim import stats
 from localsim.families.base import SUCCESS
+from localsim.reports.validity.effects import effects
 from localsim.reports.validity.findings import finding
-from localsim.reports.validity.effects import effect
 from localsim.store.conditions import Condition
 from localsim.study import SIZES, differences
 from localsim.study.differences import BOTH, MARGINS, Premium, premiums
@@ -81,9 +81,9 @@ def test_a_declared_outcome_is_found_here_as_in_the_report_of_its_run() -> None:
     by_report = {name: finding(rows[name]) for name in RUNS}
     for name, each in by_report.items():
         assert (rows[name].verdict == "change") == (each.verdict == "found"), "the rule of the report"
-    found_, not_found = (effect("seeing every side", by_report[name], "success") for name in RUNS)
-    assert found_.startswith("seeing every side raised success by 100 points")
-    assert not_found.startswith("no effect of seeing every side on success was found")
+    told = effects(by_report, "success")
+    assert told.startswith("m raised success by 100 points"), "the sentence of the answer"
+    assert "; no effect of t (constructed) on success was found" in told
 
 
 def test_all_other_p_are_corrected_those_of_the_second_test_too(monkeypatch: pytest.MonkeyPatch) -> None:

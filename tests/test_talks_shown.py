@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -137,7 +138,7 @@ def test_report_and_plot_take_people(
 ) -> None:
     path, run_id, people = database
     assert localsim(["report", run_id, "--people", people, "-o", str(tmp_path / "r.html"), "--db", str(path)]) == 0
-    assert "people other scenarios" in capsys.readouterr().out
+    assert re.search("◆ people +other scenarios", capsys.readouterr().out)
     assert localsim(["plot", run_id, "--people", people, "-f", "svg", "-o", str(tmp_path), "--db", str(path)]) == 0
     figure = (tmp_path / "mutual_friends_success_rate.svg").read_text()
     assert "people other scenarios" in figure

@@ -1,4 +1,4 @@
--- Success and leaks: within a family, mode and player, do conversations with an omniscient leak succeed more often?
+-- Success and leaks: within a family, mode and player, do conversations with an untold fact succeed more often?
 -- Families differ in both, so without the family the answer would compare one task with another.
 SELECT s.family, s.mode, s.model AS player, coalesce(l.leaks, 0) > 0 AS omniscient,
        round(avg(s.value), 2) AS success, count(*) AS talks

@@ -156,8 +156,8 @@ def sensitivity_option(command: Any) -> Any:
         "--sensitivity",
         metavar="SHARE",
         type=Finite(0, 1, min_open=True, max_open=True),
-        help="Allow this rate of false alarms: the share of facts that stay private and may still be called disclosed "
-        "[the share of the thresholds; 0.05 if they are built in].",
+        help="Allow this share of false alarms among the facts that stay private; a higher share finds more leaks "
+        "[that of the thresholds, 0.05 for the built-in ones].",
     )(command)
 
 

@@ -77,7 +77,8 @@ def _drawn(found: Finding, bottom: float, top: float) -> Line:
 def _told(found: Finding) -> str:
     first, second = (_said(level, found) for level in found.levels)
     factor, digits, unit = (100, 0, " points") if found.kind == "share" else (1, 1, "")
-    size, *ends = (f"{factor * each:+.{digits}f}" for each in (found.difference, *(found.interval or ())))
+    texts = [f"{factor * each:+.{digits}f}" for each in (found.difference, *(found.interval or ()))]
+    size, *ends = (text if float(text) else text[1:] for text in texts)
     return f"{first} -> {second}, {size}{unit}" + (f" [{', '.join(ends)}]" if ends else "")
 
 
