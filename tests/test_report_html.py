@@ -331,11 +331,11 @@ def test_how_it_was_made_holds_what_is_needed_to_make_it_again(made: tuple[Repor
     assert "1,234,567 generated" in made_of
     assert "80 labelled conversations" in made_of and "75% (60 of 80)" in made_of and "held.jsonl" in made_of
     assert "-m 'a b.gguf' --mode all -n 1 --seed 1 " in page.text("pre")
-    assert "--temperature 1.5 --no-grammar" in page.text("pre")
+    assert "--temperature 1.5 --secondary turns:both --no-grammar" in page.text("pre")
     assert f"localsim report {run.run_id} -o report.html" in page.text("pre")
     told = "primary success_rate:information; secondary turns:both, whose p are corrected together (Holm); every other"
     assert told in made_of and "```\nlocalsim run " in as_markdown(data)
-    unknown = Page(written(data, shown, parser_accuracy=None)).text("td")
+    unknown = Page(written(data, shown, parser_accuracy=None)).text("bdi")
     assert "has not been measured" in unknown and "unknown" in unknown
 
 
