@@ -444,4 +444,4 @@ def test_score_and_report_show_the_judge_and_keep_the_rates_of_the_detector(
     page = as_markdown(after)
     assert "rely on the leakage detector" in page and "Leak judge scripted" in page
     assert line.split(".")[0] in render(after)
-    assert line in CliRunner().invoke(cli, ["report", run, "--db", str(store.path)]).output
+    assert line in CliRunner().invoke(cli, ["report", run, "--all", "--db", str(store.path)]).output

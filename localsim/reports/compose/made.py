@@ -74,7 +74,7 @@ def _settings(run: Run) -> Iterator[tuple[str, str]]:
     yield "outcomes", outcomes_of(run.plan).sentence()
     yield "seed", f"{run.seed}; every episode’s seed derives from it and is the same in every mode"
     promised = f": {LEVELS[run.repro]}" if run.repro in LEVELS else ""
-    yield "reproducibility", f"{run.repro}{promised}; {run.parallel} episodes side by side"
+    yield "repro", f"{run.repro}{promised}; {run.parallel} episodes side by side"
     words = {True: "on", False: "off"}
     sampling = (
         f"{key.replace('_', ' ')} {words[value] if isinstance(value, bool) else value}"
