@@ -43,6 +43,7 @@ _ROUTES: dict[str, list[BaseRoute]] = {
         Route("/runs/{run}/answer", view_pages.answer),
         Route("/episodes/{episode}", view_pages.episode),
         Route("/episodes/{episode}/turns/{turn}", view_pages.turn),
+        Route("/episodes/{episode}/talk.svg", view_pages.picture),
         Route("/episodes/{episode}/judgements", view_pages.judgements),
         Route("/episodes/{episode}/lanes", view_pages.lanes),
         Route("/compare", view_pages.compare),
