@@ -1,29 +1,39 @@
-"""A run as a folder of pages that opens without a server: every link leads to a file, in a browser and without one."""
+"""What is shared of a run: a folder of pages that opens without a server, and a talk as one picture."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from playwright.sync_api import Browser
 
 from localsim.__main__ import run as command
-from tests.test_browser import browser, pytestmark, watched
+from localsim.reports.figures import talk
+from localsim.store.database import Store
+from localsim.store.episodes import load_episode
+from tests.test_browser import browser, episode_of, pytestmark, watched
 from tests.test_report_html import Page
-from tests.web_server import HOSTILE, simulated
+from tests.web_server import HOSTILE, client_of, simulated
 
 __all__ = ["browser", "pytestmark"]
 LINKS = ("href", "src", "action", "data-fetch", "data-live")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The pages of a run with every kind of mark and hostile words."""
-    place = tmp_path_factory.mktemp("site")
-    store, run_id = simulated(place / "localsim.duckdb")
-    assert command(["export", run_id, "-f", "site", "-o", str(place / "pages"), "--db", str(store.path)]) == 0
-    return place / "pages"
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, str]:
+    """A run with every kind of mark and hostile words."""
+    return simulated(tmp_path_factory.mktemp("site") / "localsim.duckdb")
+
+
+@pytest.fixture(scope="module")
+def folder(made: tuple[Store, str]) -> Path:
+    """Its pages."""
+    store, run_id = made
+    pages = store.path.parent / "pages"
+    assert command(["export", run_id, "-f", "site", "-o", str(pages), "--db", str(store.path)]) == 0
+    return pages
 
 
 def test_every_link_leads_to_a_file_and_every_fragment_to_a_part(folder: Path) -> None:
@@ -74,3 +84,52 @@ def test_from_the_list_to_the_prompt_of_a_turn(browser: Browser, folder: Path, s
     page.wait_for_url("**/run-*.html")
     context.close()
     assert [each for each in complaints if not each.startswith("file:")] == []
+
+
+# ---- a talk as one picture -----------------------------------------------------------------------------------------
+
+
+def written(drawn: str) -> str:
+    """All words of a picture, without the breaks of its lines."""
+    root = ElementTree.fromstring(drawn)
+    lines = ["".join(each.itertext()) for each in root.iter() if each.tag.endswith("}text")]
+    return " ".join(" ".join(lines).split())
+
+
+def test_a_picture_has_both_sides_every_turn_and_who_could_know_what(made: tuple[Store, str]) -> None:
+    store, run_id = made
+    hit = store.rows("SELECT episode_id FROM scores WHERE name = 'unearned_hits' AND value > 0 ORDER BY 1 LIMIT 1")
+    leaky = episode_of(store, run_id, "script")
+    for episode_id, marks in (
+        (hit[0]["episode_id"], ("★ untold hit", "◆ also known to", "among the facts of")),
+        (leaky, ("▲", "had not been told: A fact <b>omniscient</b>.", "discloses, too early: A fact <b>self</b>.")),
+    ):
+        text, found = written(talk.image(store, episode_id)), load_episode(store, episode_id)
+        for agent in found.scenario.agents:
+            assert agent.goal in text and all(fact.text in text for fact in agent.facts), "both sides"
+        said = [text.index(" ".join(talk._plain(turn["text"]).split())) for turn in found.turns if turn["text"]]
+        assert said == sorted(said) and len(said) == len(found.turns)
+        assert all(each in text for each in marks), text
+
+
+def test_a_picture_is_as_wide_as_it_says_and_the_command_and_the_page_give_the_same(
+    made: tuple[Store, str], browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store, run_id = made
+    episode_id = episode_of(store, run_id, "script")
+    file = tmp_path / "new" / "talk.svg"
+    options = ["show", episode_id, "--db", str(store.path), "--image"]
+    assert command([*options, str(file)]) == 0
+    with client_of(store) as client:
+        answer = client.get(f"/episodes/{episode_id}/talk.svg")
+        assert answer.text == file.read_text() and answer.headers["content-type"].startswith("image/svg+xml")
+        assert f'href="/episodes/{episode_id}/talk.svg"' in client.get(f"/episodes/{episode_id}").text
+        assert client.get("/episodes/nonsense/talk.svg").status_code == 400
+    page = browser.new_page(viewport={"width": 800, "height": 600})
+    page.goto(file.as_uri())
+    ends = "Math.max(...[...document.querySelectorAll('text')].map((each) => each.getBoundingClientRect().right))"
+    assert page.evaluate(ends) <= talk.WIDTH - talk.EDGE + 1
+    page.close()
+    capsys.readouterr()
+    assert command([*options, str(tmp_path / "talk.png")]) == 3
+    assert "talk.svg" in capsys.readouterr().err

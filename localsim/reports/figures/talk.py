@@ -149,7 +149,7 @@ def _turns(page: _Page, found: StoredEpisode) -> list[str]:
         page.write(pieces, size=16, x=EDGE + 14, width=WIDTH - 2 * EDGE - 60)
         for kind, note in _notes(turn):
             kinds[kind] = None
-            colour = FLAG if kind in SERIOUS else QUIET
+            colour = FLAG if kind in SERIOUS and not (kind == "hit" and turn.lucky) else QUIET
             page.write(f"{words.SIGNS[kind]} {note}", size=13, colour=colour, x=EDGE + 14, width=WIDTH - 2 * EDGE - 60)
         page.parts.append(f'<rect x="{EDGE}" y="{top + 2:.1f}" width="4" height="{page.y - top:.1f}" fill="{tint}"/>')
         page.y += 4
