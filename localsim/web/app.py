@@ -47,6 +47,7 @@ _ROUTES: dict[str, list[BaseRoute]] = {
         Route("/episodes/{episode}/judgements", view_pages.judgements),
         Route("/episodes/{episode}/lanes", view_pages.lanes),
         Route("/compare", view_pages.compare),
+        Route("/compare/runs", view_pages.compare_runs),
         Route("/sql", view_pages.sql),
         Route("/annotate/{run}", annotate_pages.results),
         Route("/start", start_pages.choose),

@@ -8,13 +8,17 @@ from functools import wraps
 from typing import Any
 from urllib.parse import urlencode
 
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from localsim.conversation.rules.lanes import is_divided
 from localsim.errors import InvalidInput
+from localsim.reports.compose.between import compared
+from localsim.reports.figures import pairs
 from localsim.reports.figures.talk import image
 from localsim.reports.render.html import render
+from localsim.reports.render.opening import Opening
 from localsim.reports.report import Ask, of
 from localsim.runs import telling
 from localsim.store.database import Store
@@ -29,6 +33,8 @@ _REPORTS_KEPT = 8
 _REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; frame-ancestors 'none'"
 """The report is one file that holds its own styles, and has no script."""
 _LONGEST_WORDS = 80
+_MOST_RUNS = 12
+"""Runs that a page compares: each is compared with each."""
 
 
 def store_of(request: Request) -> Store:
@@ -231,6 +237,25 @@ def compare(request: Request, store: Store) -> Response:
     first = several[0].episode
     same = all((each.episode.scenario.hash, each.episode.seed) == (first.scenario.hash, first.seed) for each in several)
     return page(request, "view/compare", several=several, same=same, head=heads.run_head(store, first.run_id))
+
+
+@_reading
+def compare_runs(request: Request, store: Store) -> Response:
+    """What `localsim compare` says about the runs that were ticked, or about the modes of one; with their pictures."""
+    given = request.query_params.getlist("run")[:_MOST_RUNS]
+    runs = list(dict.fromkeys(store.run_id(each[:_LONGEST_WORDS]) for each in given))
+    if not runs:
+        raise InvalidInput("no run was ticked", hint="go back and tick two runs or more")
+    everything = "all" in request.query_params
+    drawn = [(title, list(map(Markup, own))) for title, own in pairs.panels(pairs.of_runs(store, runs))]
+    return page(
+        request,
+        "view/compared",
+        heads=[heads.run_head(store, run_id) for run_id in runs],
+        opening=Opening((), (), "", drawn),
+        compared=compared(store, runs, everything=everything),
+        query=urlencode([("run", run_id) for run_id in runs]),
+    )
 
 
 def sql(request: Request) -> Response:

@@ -21,7 +21,7 @@ from localsim.reports.comparison import Unit, values_of
 from localsim.reports.evidence import playing
 from localsim.reports.figures.draw import colour_of
 from localsim.reports.measures import measures_of, sided
-from localsim.runs.plan import CONTRASTS, primary_of
+from localsim.runs.plan import CONTRASTS, Outcome, primary_of
 from localsim.store.conditions import Condition
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
@@ -105,8 +105,8 @@ class _Run:
     talks: list[PlayVerdict] = field(default_factory=list)
 
 
-def by_run(store: Store, outcomes: Mapping[str, tuple[str, str]]) -> dict[str, list[Paired]]:
-    """Return the pictures of many runs in few queries, given the measure and contrast of each run's outcome."""
+def by_run(store: Store, outcomes: Mapping[str, Outcome]) -> dict[str, list[Paired]]:
+    """Return the pictures of many runs in few queries, given the primary outcome of each."""
     runs = {run_id: _Run() for run_id in outcomes}
     for row in queries.episodes(store, *runs):
         runs[row.run_id].played.append(row)
