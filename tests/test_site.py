@@ -13,6 +13,7 @@ from localsim.__main__ import run as command
 from localsim.reports.figures import talk
 from localsim.store.database import Store
 from localsim.store.episodes import load_episode
+from localsim.web import site
 from tests.test_browser import browser, episode_of, pytestmark, watched
 from tests.test_report_html import Page
 from tests.web_server import HOSTILE, client_of, simulated
@@ -50,6 +51,19 @@ def test_every_link_leads_to_a_file_and_every_fragment_to_a_part(folder: Path) -
             assert not part or part in ids[file or name], f"{name}: {link}"
             reached.add(file or name)
     assert reached == {file.name for file in folder.iterdir()}, "no page is without a link to it"
+
+
+def test_talks_of_people_have_no_prompts_and_no_links_to_them(made: tuple[Store, str], tmp_path: Path) -> None:
+    store, run_id = Store(tmp_path / "copy.duckdb"), made[1]
+    store.path.write_bytes(made[0].path.read_bytes())
+    episode_id = episode_of(store, run_id, "agents")
+    with store.writing() as connection:
+        connection.execute("UPDATE episodes SET mode = 'people' WHERE episode_id = ?", [episode_id])
+    with store.held() as reader:
+        pages = dict(site._Site(reader, run_id).pages())
+    talk_of_people = pages.pop(f"talk-{episode_id}.html")
+    assert "<h2>Prompts</h2>" not in talk_of_people and 'class="index" href' not in talk_of_people
+    assert all("#prompt-0" in text for name, text in pages.items() if name.startswith("talk-"))
 
 
 def test_pages_name_no_place_of_this_machine_and_escape_what_was_said(folder: Path) -> None:

@@ -22,7 +22,7 @@ from localsim.web.render import environment, rendered
 from localsim.web.view_pages import about_run, about_talk
 
 _STYLES = ("app.css", "app.js")
-_PROMPT = re.compile(r"(/episodes/\w+)/turns/(\d+)")
+_PROMPT = re.compile(r"/episodes/\w+/turns/(\d+)")
 
 
 def write_site(store: Store, run_id: str, folder: Path) -> list[Path]:
@@ -54,12 +54,14 @@ class _Site:
             **{f"/static/{name}": name for name in _STYLES},
             **{f"/episodes/{episode_id}": f"talk-{episode_id}.html" for episode_id in talks},
         }
+        self._prompted: set[int] = set()
+        """Turns of the talk that is being rendered whose prompts stand on its page; people had none."""
         self._environment = environment(self._url, served=False)
 
     def _url(self, path: str) -> str:
-        """Return the file of a page, from any page of the folder; that of a prompt is the page of its talk."""
+        """Return the file of a page, from any page of the folder; a prompt is a part of the page of its talk."""
         if prompt := _PROMPT.fullmatch(path):
-            return f"{self._files[prompt[1]]}#prompt-{prompt[2]}"
+            return f"#prompt-{prompt[1]}" if int(prompt[1]) in self._prompted else ""
         return self._files.get(path, "")
 
     def pages(self) -> Iterator[tuple[str, str]]:
@@ -71,8 +73,9 @@ class _Site:
         yield self._page("view/run", f"/runs/{run_id}", **about_run(store, run_id, every, at_once=True))
         for path in [each for each in self._files if each.startswith("/episodes/")]:
             marked = view_data.marked_episode(store, path.removeprefix("/episodes/"))
-            values = about_talk(store, marked, head)
-            yield self._page("view/episode", path, **values, prompts=view_data.prompts(store, marked))
+            prompts = view_data.prompts(store, marked)
+            self._prompted = {turn for each in prompts for turn in each.turns}
+            yield self._page("view/episode", path, **about_talk(store, marked, head), prompts=prompts)
 
     def _page(self, template: str, path: str, **values: Any) -> tuple[str, str]:
         given = {"csrf": "", "path": path, "menu": [("/", "Runs")], "query": "", **values}
