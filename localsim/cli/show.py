@@ -15,7 +15,7 @@ import click
 from localsim.backends.open import chosen_model
 from localsim.cli import completion
 from localsim.cli.answers import DIM, Answer, Styled, Table, Text, answers
-from localsim.cli.common import HERE, Pages, db_option, serve_pages, store_of, web_options
+from localsim.cli.common import HERE, Pages, Target, db_option, serve_pages, store_of, web_options
 from localsim.cli.progress import Reassurance, clean, colour_of, say
 from localsim.errors import DatabaseError, InvalidInput, LocalsimError, writing
 from localsim.models.registry import labelled
@@ -49,7 +49,7 @@ class _Violated(LocalsimError):
 @click.option(
     "--image",
     "file",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=Target(dir_okay=False, path_type=Path),
     help="Write the conversation as one picture (SVG) to this file: both sides, and who could know what.",
 )
 @click.option(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from localsim.errors import writing
+from localsim.paths import file_name
 from localsim.reports.render.html import render
 from localsim.reports.report import Ask, of
 from localsim.store.database import Store
@@ -27,7 +28,7 @@ _PROMPT = re.compile(r"/episodes/\w+/turns/(\d+)")
 
 def write_site(store: Store, run_id: str, folder: Path) -> list[Path]:
     """Write the pages of a run to a folder, which is made if needed, and return the files. Raises InvalidInput."""
-    report = render(of(store, Ask(run_id, talks=True)), back=f"run-{run_id}.html")
+    report = render(of(store, Ask(run_id, talks=True)), back=f"run-{file_name(run_id)}.html")
     view_data.answer(store, run_id)  # before the database is held: scripted players may have to play first
     with writing(folder), store.held() as reader:
         folder.mkdir(parents=True, exist_ok=True)
@@ -52,7 +53,7 @@ class _Site:
             f"/runs/{run_id}": f"run-{run_id}.html",
             f"/runs/{run_id}/report": f"report-{run_id}.html",
             **{f"/static/{name}": name for name in _STYLES},
-            **{f"/episodes/{episode_id}": f"talk-{episode_id}.html" for episode_id in talks},
+            **{f"/episodes/{episode_id}": f"talk-{file_name(episode_id)}.html" for episode_id in talks},
         }
         self._prompted: set[int] = set()
         """Turns of the talk that is being rendered whose prompts stand on its page; people had none."""
