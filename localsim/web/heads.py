@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from markupsafe import Markup
 
@@ -67,11 +68,20 @@ class RunHead:
     """True if a process is writing it now."""
 
 
+_LISTED: dict[tuple[Any, ...], list[RunHead]] = {}
+"""The list that was made last, with the state of its database: the outcomes of 200 runs take a while."""
+
+
 def runs(store: Store, run_id: str = "") -> list[RunHead]:
     """The newest runs with their primary outcomes, or one run alone."""
-    rows = [page_queries.run_of(store, run_id)] if run_id else page_queries.newest_runs(store)
-    outcomes = pairs.by_run(store, {row.run_id: primary_of(row.plan_json) for row in rows})
-    found = _heads(store, rows, outcomes)
+    state = (*store.state(), run_id)
+    found = _LISTED.get(state)
+    if found is None:
+        rows = [page_queries.run_of(store, run_id)] if run_id else page_queries.newest_runs(store)
+        outcomes = pairs.by_run(store, {row.run_id: primary_of(row.plan_json) for row in rows})
+        found = _heads(store, rows, outcomes)
+        _LISTED.clear()
+        _LISTED[state] = found
     return [replace(head, live=is_written(store.path, head.row.run_id)) for head in found]
 
 
