@@ -24,6 +24,7 @@ from localsim.store.database import Store
 from localsim.web.start import work
 from tests.conftest import Quiet, generated
 from tests.test_browser import CHROMIUM, browser, page, picture, until, watched
+from tests.test_browser_pages import HIDDEN
 from tests.test_start import turns_of
 from tests.web_server import serving
 
@@ -89,6 +90,7 @@ def test_from_the_empty_front_page_to_the_verdicts_by_keyboard(
         page.wait_for_url("**/start/runs/*")
         assert page.locator(".verdict").count() == 3
         assert serious(page) == []
+        assert page.evaluate(HIDDEN) == [], "both sides are whole on the page"
         picture(page, "web-start-done-desktop")
         tab_to(page, "Run page")
         page.keyboard.press("Enter")

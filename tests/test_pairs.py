@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -13,6 +14,7 @@ from localsim.reports.figures import pairs
 from localsim.reports.render.html import render
 from localsim.reports.report import Ask, of
 from localsim.store.database import Store
+from tests.web_server import client_of
 
 SCENARIOS = [f"mutual_friends_0{number}" for number in range(1, 7)]
 
@@ -72,6 +74,33 @@ def test_the_page_begins_with_it_and_a_run_without_pairs_has_none(store: Store, 
     assert command(["run", SCENARIOS[0], "-m", "scripted", "--mode", "agents", *database]) == 0
     alone = Store(tmp_path / "b.duckdb")
     assert 'id="pairs"' not in render(of(alone, Ask(alone.run_id("@last"), talks=True)))
+
+
+def test_the_list_shows_it_small_and_ticked_runs_are_compared_as_in_the_terminal(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [store.run_id("@last-1"), store.run_id("@last")]
+    first, _ = drawn(store)
+    with client_of(store) as client:
+        text = client.get("/").text
+        before, after = (level.value for level in first.levels)
+        assert f"<b>{before:.1f}</b> → " in text and f"<b>{after:.1f}</b> turns" in text, "not 100% and 100%"
+        assert (
+            text.count('<svg class="small"') == 2
+            and '<form class="ticked" method="get" action="/compare/runs">' in text
+        )
+        assert all(f'type="checkbox" name="run" value="{each}"' in text for each in runs)
+        page = unescape(client.get(f"/compare/runs?run={runs[0]}&run={runs[1]}").text)
+        whole = client.get(f"/compare/runs?run={runs[0]}&run={runs[1]}&all=1").text
+        alone = client.get(f"/compare/runs?run={runs[0]}").text
+        assert client.get("/compare/runs").status_code == client.get("/compare/runs?run=nonsense").status_code == 400
+    assert len(re.findall(r'<svg [^>]*class="pair"', page)) == 2 and "more measures" in page
+    assert whole.count("<tr>") > page.count("<tr>") and "Primary outcome, declared before the run" in alone
+    assert command(["compare", *runs, "--db", str(store.path)]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line and "--all" not in line]
+    assert len(lines) > 6
+    for cell in (cell for line in lines for cell in re.split(r"  +", line.strip())):
+        assert set(cell) == {"-"} or cell in page, cell
 
 
 def test_plot_writes_it_as_a_file_of_its_own(store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

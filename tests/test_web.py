@@ -22,7 +22,8 @@ from localsim.evaluators.asking import Case, judgement_records
 from localsim.evaluators.base import Asked
 from localsim.reports.compose.alone import report
 from localsim.reports.evidence.turns import hits_in
-from localsim.reports.validity import head
+from localsim.reports.figures import pairs
+from localsim.reports.render.opening import opening
 from localsim.runs import telling
 from localsim.runs import words as wording
 from localsim.store.database import Store
@@ -31,7 +32,7 @@ from localsim.store.journal import Journal
 from localsim.store.queries import scoring as scoring_queries
 from localsim.store.queries.runs import run_row
 from localsim.store.records import EpisodeEnded, EpisodeRecord, ScenarioRecord, TurnRecord
-from localsim.web import asking, view_data
+from localsim.web import asking, heads, view_data
 from tests.test_report_html import Page
 from tests.web_server import client_of, score, simulated, without_a_talk
 
@@ -105,7 +106,7 @@ def test_an_unearned_hit_is_marked_where_it_is(
     (episode, *_) = re.findall(r'class="cell" data-item href="(/episodes/\w+)"', found)
     assert '<span class="leak hit">★ 1</span>' in found
     page = client.get(episode).text
-    assert page.count('<details class="note hit">') == 1 and "untold hit: the right answer" in page
+    assert page.count('<details class="note hit">') == 1 and page.count("An untold hit is the right answer") == 1
     (where,) = hits_in(load_episode(store, episode.removeprefix("/episodes/")))
     assert where == 0, "nothing had been said"
     assert command(["show", episode.removeprefix("/episodes/"), "--db", str(store.path)]) == 0
@@ -146,14 +147,18 @@ def test_the_list_of_runs_has_readable_names_and_results_by_family_and_mode(
     made: tuple[Store, str], client: TestClient
 ) -> None:
     text = client.get("/").text
-    run = view_data.runs(made[0])[0]
+    run = heads.runs(made[0])[0]
     assert run.name == telling.name_of(made[0], run_row(made[0], made[1])), "as the terminal names it"
     assert "Mutual friends (2), Bargaining (1) · scripted:omniscient · script, agents, mindreaders" in text
     assert [line.title for line in run.results] == ["Mutual friends", "Bargaining"]
     for line in run.results:
         assert [cell.condition for cell in line.cells] == ["script", "agents", "mindreaders"]
         assert all(cell.success is not None and 0 <= cell.success <= 1 for cell in line.cells)
-    assert len(re.findall(r"<b>\d+%</b>", text)) == 6
+    drawn = pairs.of_runs(made[0], [made[1]])
+    assert [each.family for each in drawn] == ["mutual_friends", "craigslist"]
+    shown = [(found.before, found.after) for line in run.results for found in line.outcomes]
+    assert shown == [tuple(each.said(level.value or 0) for level in each.levels) for each in drawn]
+    assert text.count("<b>100%</b>") == 4 and text.count('<svg class="small"') == 2, "of agents and mindreaders"
 
 
 def test_a_run_page_begins_with_its_answer_and_has_totals_in_column_heads(
@@ -161,7 +166,7 @@ def test_a_run_page_begins_with_its_answer_and_has_totals_in_column_heads(
 ) -> None:
     text = client.get(f"/runs/{made[1]}").text
     assert "Mutual friends: 2 scenarios are too few to tell whether seeing every side changes success (0 points" in text
-    assert text.index('class="answer"') < text.index('class="matrix')
+    assert text.index('class="answer"') < text.index('id="pairs"') < text.index('class="matrix')
     head = re.findall(r'<span class="total"><b>(\d+)%</b> goal reached</span><small>(\d) of (\d)', text)
     assert len(head) == 6 and {count for _, _, count in head} == {"1", "2"}
     assert all(int(share) == 100 * int(some) / int(count) for share, some, count in head)
@@ -210,15 +215,16 @@ def test_a_run_without_a_completed_talk_says_so(made: tuple[Store, str], client:
     begun, failed = (client.get(f"/runs/{ids[name]}") for name in ("begun", "failed"))
     assert begun.status_code == 200 and f"{said} yet: 3 are planned" in begun.text
     assert f"{said}, 3 were planned and 3 failed</bdi>: <code>localsim runs show {ids['failed']}</code>" in failed.text
-    assert head.answer(report(made[0], ids["begun"])) == view_data.answer(made[0], ids["begun"]).sentences
-    assert head.answer(report(*made)) == view_data.answer(*made).sentences, "it begins as the report does"
+    assert opening(report(made[0], ids["begun"])) == view_data.answer(made[0], ids["begun"]).opening
+    drawn = replace(report(*made), pairs=pairs.of_runs(made[0], [made[1]]))
+    assert opening(drawn) == view_data.answer(*made).opening, "it begins as the report does, with its picture"
 
 
 def test_an_answer_that_another_thread_drops_is_still_given(
     made: tuple[Store, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(view_data, "_ANSWERS_KEPT", 0)
-    assert view_data.answer(*made).sentences
+    assert view_data.answer(*made).opening.first
 
 
 def test_an_interrupted_run_is_resumed_unless_people_took_part(made: tuple[Store, str], client: TestClient) -> None:
@@ -372,6 +378,20 @@ def test_the_sql_box_answers_with_a_table_and_a_chart(client: TestClient) -> Non
     assert "3 rows" in text and "<rect" in text and "mindreaders" in text
     for worked in asking.example_queries():
         assert client.get("/sql?q=" + quote(worked.text)).status_code == 200, worked.name
+
+
+def test_the_run_of_a_query_is_chosen_and_shown(made: tuple[Store, str], client: TestClient) -> None:
+    ids = without_a_talk(*made)
+    query = quote("SELECT $run AS id, count(*) AS n FROM v_episodes WHERE run_id = $run")
+    chosen = '<option value="{}" selected>'.format
+    plain = client.get("/sql").text
+    assert chosen(made[1]) in plain, "the newest with a completed talk, as @last in the terminal"
+    assert all(f'<option value="{each}"' in plain for each in ids.values())
+    text = client.get(f"/sql?run={ids['failed']}&q={query}").text
+    assert chosen(ids["failed"]) in text and f"now <code>{ids['failed']}</code>" in text
+    assert f">{ids['failed']}</bdi>" in text and ">3</bdi>" in text
+    assert text.count(f'href="/sql?run={ids["failed"]}&amp;q=') == len(asking.example_queries()), "examples keep it"
+    assert client.get("/sql?run=nonsense").status_code == 400
 
 
 @pytest.mark.parametrize("query", ["", "  ", ";", ";;", "-- only a comment", "/* */"])

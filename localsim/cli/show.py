@@ -7,6 +7,7 @@ import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import click
@@ -14,9 +15,9 @@ import click
 from localsim.backends.open import chosen_model
 from localsim.cli import completion
 from localsim.cli.answers import DIM, Answer, Styled, Table, Text, answers
-from localsim.cli.common import HERE, Pages, db_option, serve_pages, store_of, web_options
+from localsim.cli.common import HERE, Pages, Target, db_option, serve_pages, store_of, web_options
 from localsim.cli.progress import Reassurance, clean, colour_of, say
-from localsim.errors import DatabaseError, InvalidInput, LocalsimError
+from localsim.errors import DatabaseError, InvalidInput, LocalsimError, writing
 from localsim.models.registry import labelled
 from localsim.reports.evidence.interviews import options_of
 from localsim.reports.evidence.turns import hits_in, in_words, is_lucky, remark_on, unjudged_in, verdict_on
@@ -46,6 +47,12 @@ class _Violated(LocalsimError):
     "--lanes", "in_lanes", is_flag=True, help="Print who could read each turn, with a column for each person."
 )
 @click.option(
+    "--image",
+    "file",
+    type=Target(dir_okay=False, path_type=Path),
+    help="Write the conversation as one picture (SVG) to this file: both sides, and who could know what.",
+)
+@click.option(
     "--typical",
     "by_rule",
     is_flag=True,
@@ -54,7 +61,13 @@ class _Violated(LocalsimError):
 @db_option
 @answers
 def show(
-    episode: str | None, prompt: int | None, scores: bool, in_lanes: bool, by_rule: bool, db: str | None
+    episode: str | None,
+    prompt: int | None,
+    scores: bool,
+    in_lanes: bool,
+    file: Path | None,
+    by_rule: bool,
+    db: str | None,
 ) -> Answer:
     """Print a conversation with each side's private facts, and mark where each fact is first mentioned or leaked.
 
@@ -64,15 +77,20 @@ def show(
     localsim show @last
     localsim show 3f2a --prompt 4
     localsim show 3f2a --lanes
+    localsim show 3f2a --image talk.svg
     localsim show --typical @last:agents
     """
     store = store_of(db)
-    if prompt is not None and in_lanes:
-        raise click.UsageError("--prompt prints one prompt and --lanes all turns: give one of them")
+    if [prompt is not None, in_lanes, file is not None].count(True) > 1:
+        raise click.UsageError("--prompt shows one prompt, --lanes and --image all turns: give one of them")
     if by_rule:
-        if prompt is not None or in_lanes:
-            raise click.UsageError("--prompt and --lanes need the id of an episode, and --typical chooses some")
+        if prompt is not None or in_lanes or file:
+            raise click.UsageError(
+                "--prompt, --lanes and --image need the id of an episode, and --typical chooses some"
+            )
         return _typical(store, episode or "@last", scores)
+    if file:
+        return _image(store, store.episode_id(episode or "@last"), file)
     if episode is None:
         return _listed(queries.episode_list(store, store.run_id("@last")))
     found = load_episode(store, store.episode_id(episode))
@@ -119,6 +137,20 @@ def _typical(store: Store, reference: str, scores: bool) -> Answer:
         yield from _remark(store, found)
 
     return Answer({"rule": RULE, "episodes": [each.as_json() for each in found]}, text())
+
+
+def _image(store: Store, episode_id: str, file: Path) -> Answer:
+    from localsim.reports.figures.talk import image
+
+    if file.suffix.lower() != ".svg":
+        raise InvalidInput(
+            "a conversation is drawn as SVG", where=str(file), hint=f"--image {file.with_suffix('.svg')}"
+        )
+    drawn = image(store, episode_id)
+    with writing(file):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(drawn, encoding="utf-8")
+    return Answer({"file": str(file)}, [str(file)])
 
 
 def _prompt(messages: list[dict[str, Any]]) -> Text:

@@ -252,15 +252,21 @@ def pilot(store: Store, run_id: str, key: str, contrast: str) -> dict[str, dict[
     return found
 
 
-def values_of(store: Store, runs: list[str], read: Sequence[Score] | None = None, key: str = "") -> Values:
+def values_of(
+    store: Store,
+    runs: list[str],
+    read: Sequence[Score] | None = None,
+    key: str = "",
+    played: Sequence[Episode] | None = None,
+) -> Values:
     """Yield the values of each family and compared measure, by condition and unit; families as in a report.
 
-    `read` are the newest scores of the runs with their sides, if they have been read. `key` is the only measure that is
-    wanted; empty for all.
+    `read` are the newest scores of the runs with their sides, and `played` their episodes, if they have been read.
+    `key` is the only measure that is wanted; empty for all.
     """
     if read is None:
         read = [row for run_id in runs for row in sided(store, run_id)]
-    played = (row for run_id in runs for row in queries.episodes(store, run_id))
+    played = queries.episodes(store, *runs) if played is None else played
     placed = {row.episode_id: (row.condition, _unit(row)) for row in played}
     scores: dict[str, list[Score]] = defaultdict(list)
     for row in read:

@@ -142,30 +142,51 @@ _LISTED = 500
 
 def prompt_of(store: Store, episode_id: str, turn: int) -> list[Row]:
     """Return the messages before a turn, and the reply of the model. Raises InvalidInput if there is no such turn."""
+    found = prompts_of(store, episode_id, turn)
+    if turn not in found:
+        hint = f"localsim show {episode_id} lists them"
+        raise InvalidInput(f"episode {episode_id} has no turn {turn + 1}", hint=hint)
+    return found[turn]
+
+
+def prompts_of(store: Store, episode_id: str, turn: int | None = None) -> dict[int, list[Row]]:
+    """Return the prompt of every turn of an episode, or of one turn that may have no reply that could be read.
+
+    Raises InvalidInput if people wrote the episode.
+    """
     rows = store.rows(
         "SELECT g.*, p.text AS prefill FROM generations g JOIN contents p ON p.content_hash = g.prefill_hash "
         "WHERE g.episode_id = ? ORDER BY g.generation",
         [episode_id],
     )
-    if not rows and store.rows("SELECT 1 FROM turns WHERE episode_id = ? LIMIT 1", [episode_id]):
+    holders = store.rows(f"SELECT {TURN}, generation FROM turns WHERE episode_id = ? ORDER BY turn", [episode_id])
+    if not rows and holders:
         raise InvalidInput(f"episode {episode_id} has no prompts: people wrote it", hint=f"localsim show {episode_id}")
+    holders = [row for row in holders if turn in (None, row["turn"])]
+    told = {row["turn"]: said for row in holders if (said := transcript_of([row]).turns[0]).told}
     by_number = {row["generation"]: row for row in rows}
-    holder = store.rows(f"SELECT {TURN}, generation FROM turns WHERE episode_id = ? AND turn = ?", [episode_id, turn])
-    if holder and (told := transcript_of(holder).turns[0]).told:
-        return [{"role": "told by the rules", "text": told.line}]
-    numbers = [row["generation"] for row in holder] or [row["generation"] for row in rows if row["turn"] == turn]
-    if not numbers:
-        raise InvalidInput(
-            f"episode {episode_id} has no turn {turn + 1}", hint=f"localsim show {episode_id} lists them"
-        )
-    last = by_number[numbers[-1]]
-    chain = [last]
+    sources = holders or [row for row in rows if row["turn"] == turn]  # replies of which none could be read
+    last = {row["turn"]: row["generation"] for row in sources if row["generation"] in by_number}
+    chains = {number: _chain(by_number, generation) for number, generation in last.items() if number not in told}
+    references = {
+        number: [pair for row in own for pair in json.loads(row["messages_json"])] for number, own in chains.items()
+    }
+    contents = contents_of(store, list(dict.fromkeys(content for own in references.values() for _, content in own)))
+    found = {number: [{"role": "told by the rules", "text": said.line}] for number, said in told.items()}
+    for number, own in references.items():
+        reply = chains[number][-1]
+        messages = [{"role": role, "text": contents[content]} for role, content in own]
+        told_by = {"role": f"reply ({reply['speaker']}, {reply['cause']})", "text": reply["prefill"] + reply["text"]}
+        found[number] = [*messages, told_by]
+    return found
+
+
+def _chain(by_number: dict[int, Row], generation: int) -> list[Row]:
+    """Return the generations whose messages make up a prompt: each adds to the one before it."""
+    chain = [by_number[generation]]
     while chain[0]["parent"] is not None:
         chain.insert(0, by_number[chain[0]["parent"]])
-    references = [pair for row in chain for pair in json.loads(row["messages_json"])]
-    contents = contents_of(store, [content_hash for _, content_hash in references])
-    messages = [{"role": role, "text": contents[content_hash]} for role, content_hash in references]
-    return [*messages, {"role": f"reply ({last['speaker']}, {last['cause']})", "text": last["prefill"] + last["text"]}]
+    return chain
 
 
 def models_on(store: Store, scenario_id: str) -> list[Row]:

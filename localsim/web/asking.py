@@ -42,11 +42,14 @@ class QueryResult:
     measure: str
 
 
-def ask(store: Store, query: str) -> QueryResult:
-    """Run a query that a person typed. Raises InvalidInput where it is empty, too long, wrong or not allowed."""
+def ask(store: Store, query: str, run: str = "@last") -> QueryResult:
+    """Run a query that a person typed, in which `$run` is the id of a run.
+
+    Raises InvalidInput where it is empty, too long, wrong or not allowed.
+    """
     if len(query) > SQL_LENGTH:
         raise InvalidInput(f"the query has more than {SQL_LENGTH} characters", where="sql")
-    columns, rows, more = store.sql_page(query, rows=SQL_ROWS, seconds=SQL_SECONDS)
+    columns, rows, more = store.sql_page(query, rows=SQL_ROWS, seconds=SQL_SECONDS, run=run)
     measure, bars = _chart(columns, rows)
     shown = tuple(tuple(_rounded(value) for value in row) for row in rows)
     return QueryResult(tuple(columns), shown, more, bars, measure)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -22,25 +23,42 @@ _MENU = (
 )
 
 
-@cache
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("localsim.web"),
+def environment(url: Callable[[str], str], *, served: bool) -> jinja2.Environment:
+    """Return what renders the templates.
+
+    `url` returns the address of a page or style, given its path on a server; "" if it is not there. `served` is False
+    for pages without a server, which can be asked nothing.
+    """
+    found = jinja2.Environment(
+        # The opening of a report and of the page of its run is one template.
+        loader=jinja2.ChoiceLoader(
+            [jinja2.PackageLoader("localsim.web"), jinja2.PackageLoader("localsim.reports.render")]
+        ),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
         finalize=lambda value: "–" if value is None else value,
     )
-    environment.filters["labelled"] = labelled
-    environment.globals["words"] = words
-    return environment
+    found.filters["labelled"] = labelled
+    found.globals |= {"words": words, "url": url, "served": served}
+    return found
+
+
+@cache
+def _on_a_server() -> jinja2.Environment:
+    return environment(lambda path: path, served=True)
 
 
 def page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
     """A whole page; `template` is its place below templates/, without the ending."""
     given = {"csrf": csrf_of(request), "path": request.url.path, "menu": _menu(request), **values}
-    return HTMLResponse(_environment().get_template(f"{template}.html.j2").render(given), status)
+    return HTMLResponse(rendered(_on_a_server(), template, **given), status)
+
+
+def rendered(environment: jinja2.Environment, template: str, **values: Any) -> str:
+    """The text of a page."""
+    return environment.get_template(f"{template}.html.j2").render(values)
 
 
 def _menu(request: Request) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from localsim.conversation.episode import CONDITIONS
+from localsim.conversation.episode import CONDITIONS, PEOPLE
 from localsim.conversation.grants import condition_name
 from localsim.conversation.transcript import NARRATOR
 from localsim.errors import InvalidInput
@@ -21,17 +21,16 @@ from localsim.reports.evidence.choices import choices
 from localsim.reports.evidence.marks import Mark, kind_of
 from localsim.reports.evidence.rubrics import rubric_rows
 from localsim.reports.evidence.turns import MarkedTurn, marked_turns, tenths, verdict_on
-from localsim.reports.figures import references
+from localsim.reports.figures import pairs, references
 from localsim.reports.measures import heading_of
-from localsim.reports.validity import head
+from localsim.reports.render.opening import Opening, opening
 from localsim.reports.validity.thresholds import sentences, thresholds
 from localsim.runs import telling
-from localsim.store.conditions import by_number
 from localsim.store.database import Store
-from localsim.store.episodes import StoredEpisode, load_episode
-from localsim.store.journal import is_written, journal_folder, read_journal
+from localsim.store.episodes import StoredEpisode, load_episode, prompt_of, prompts_of
+from localsim.store.journal import journal_folder, read_journal
 from localsim.store.queries import pages as page_queries
-from localsim.store.queries.pages import EpisodeFilter, EpisodeRow, ResultRow, RunRow, Sibling
+from localsim.store.queries.pages import Attempt, EpisodeFilter, EpisodeRow, RunRow, Sibling
 
 Row = dict[str, Any]
 SCENARIOS_ON_A_PAGE = 25
@@ -53,69 +52,11 @@ _ANSWERS_KEPT = 64
 
 
 @dataclass(frozen=True)
-class ConditionResult:
-    """The talks of a run in one family and condition."""
-
-    condition: str
-    episodes: int
-    success: float | None
-    """The share of successes; None if none counts."""
-
-
-@dataclass(frozen=True)
-class FamilyResult:
-    """The talks of a run in one family."""
-
-    title: str
-    cells: Sequence[ConditionResult]
-
-
-@dataclass(frozen=True)
-class RunHead:
-    """A run as pages show it."""
-
-    row: RunRow
-    name: str
-    results: Sequence[FamilyResult]
-    live: bool = False
-    """True if a process is writing it now."""
-
-
-def runs(store: Store) -> list[RunHead]:
-    """The newest runs."""
-    heads = _heads(store, page_queries.newest_runs(store))
-    return [replace(head, live=is_written(store.path, head.row.run_id)) for head in heads]
-
-
-def run_head(store: Store, run_id: str) -> RunHead:
-    """One run."""
-    return _heads(store, [page_queries.run_of(store, run_id)])[0]
-
-
-def _heads(store: Store, rows: Sequence[RunRow]) -> list[RunHead]:
-    names = telling.names_of(store, [vars(row) for row in rows])
-    found: dict[str, list[ResultRow]] = {row.run_id: [] for row in rows}
-    for each in page_queries.results(store, list(found)):
-        found[each.run_id].append(each)
-    return [RunHead(row, names[row.run_id], _results(found[row.run_id])) for row in rows]
-
-
-def _results(found: Iterable[ResultRow]) -> list[FamilyResult]:
-    cells: dict[str, list[ConditionResult]] = {}
-    for row in sorted(found, key=lambda row: (CONDITIONS.index(row.mode), by_number(row.see or ""))):
-        share = row.success / row.scored if row.scored else None
-        cells.setdefault(row.family, []).append(ConditionResult(condition_name(row.mode, row.see), row.episodes, share))
-    return [FamilyResult(title_of(family_of(name)), cells[name]) for name in in_order(cells)]
-
-
-@dataclass(frozen=True)
 class Told:
     """What a run's page says about all of its talks."""
 
-    sentences: Sequence[str]
-    """The sentences that its report begins with."""
-    withheld: bool
-    """True if talks do not play, so that the sentences do not conclude."""
+    opening: Opening
+    """What its report begins with."""
     tables: Sequence[Table]
     """The measures of each game beside random and best scripted play; what judges answered by rubrics, and chose."""
 
@@ -127,10 +68,11 @@ def answer(store: Store, run_id: str) -> Told:
     if found is None:
         # Other threads drop the oldest answers meanwhile, which may be this one: it is not read from there again.
         data = beginning(store, run_id)
+        data = replace(data, pairs=pairs.of_runs(store, [run_id]))
         played = references.of_run(store, run_id, data.run.seed) if data.run.status != "running" else ()
         games = sections.games(replace(data, references=played))
         asked = sections.judged(replace(data, rubrics=rubric_rows(store, run_id), choices=choices(store, run_id)))
-        found = _ANSWERS[key] = Told(head.answer(data), bool(data.playing.withheld), [*games, *asked])
+        found = _ANSWERS[key] = Told(opening(data), [*games, *asked])
         while len(_ANSWERS) > _ANSWERS_KEPT:
             _ANSWERS.popitem(last=False)
     return found
@@ -214,8 +156,8 @@ class Matrix:
     pages: int
 
 
-def matrix(store: Store, run_id: str, chosen: EpisodeFilter) -> Matrix:
-    """The episodes of a run that pass a filter."""
+def matrix(store: Store, run_id: str, chosen: EpisodeFilter, size: int = SCENARIOS_ON_A_PAGE) -> Matrix:
+    """The episodes of a run that pass a filter, `size` scenarios on a page."""
     hits = [family.hits.score for family in map(family_of, page_queries.families_of_run(store, run_id)) if family.hits]
     rows = page_queries.episodes_of_run(store, run_id, chosen, hits)
     every: Counter[tuple[str, Key]] | None = None
@@ -226,8 +168,8 @@ def matrix(store: Store, run_id: str, chosen: EpisodeFilter) -> Matrix:
     by_scenario: dict[str, list[EpisodeRow]] = {}
     for row in rows:
         by_scenario.setdefault(row.scenario_id, []).append(row)
-    begin = SCENARIOS_ON_A_PAGE * (chosen.page - 1)
-    shown = list(by_scenario.values())[begin : begin + SCENARIOS_ON_A_PAGE]
+    begin = size * (chosen.page - 1)
+    shown = list(by_scenario.values())[begin : begin + size]
     lines = [ScenarioLine(own[-1].scenario_id, own[-1].title, own[-1].family, _by_key(own)) for own in shown]
     groups = []
     for family in in_order(line.family for line in lines):
@@ -235,7 +177,7 @@ def matrix(store: Store, run_id: str, chosen: EpisodeFilter) -> Matrix:
         columns = [Column(*key, own, None if every is None else every[family, key]) for key, own in cells.items()]
         here = [line for line in lines if line.family == family]
         groups.append(Group(title_of(family_of(family)), columns, here))
-    pages = max(1, -(-len(by_scenario) // SCENARIOS_ON_A_PAGE))
+    pages = max(1, -(-len(by_scenario) // size))
     return Matrix(groups, len(by_scenario), len(rows), pages)
 
 
@@ -371,6 +313,36 @@ def _turn(turn: MarkedTurn, *, every: bool) -> ShownTurn:
         unjudged=turn.unjudged,
         first=[one for one in first if every or one[0] == "strange"],
     )
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What was read before some turns, word for word."""
+
+    turns: Sequence[int]
+    """Adjacent turns; all those of a script come from one prompt."""
+    messages: Sequence[Row]
+    attempts: Sequence[Attempt]
+
+
+def prompt(store: Store, episode_id: str, turn: int) -> Prompt:
+    """The prompt of one turn and every generation for it. Raises InvalidInput where there is none."""
+    messages = prompt_of(store, episode_id, turn)
+    return Prompt([turn], messages, [each for each in page_queries.attempts(store, episode_id) if each.turn == turn])
+
+
+def prompts(store: Store, marked: MarkedEpisode) -> list[Prompt]:
+    """The prompts of all turns of an episode; none where people wrote it."""
+    if marked.episode.mode == PEOPLE:
+        return []
+    attempts = page_queries.attempts(store, marked.episode.episode_id)
+    found: list[Prompt] = []
+    for turn, messages in sorted(prompts_of(store, marked.episode.episode_id).items()):
+        if found and messages == found[-1].messages:
+            found[-1] = replace(found[-1], turns=[*found[-1].turns, turn])
+        else:
+            found.append(Prompt([turn], messages, [each for each in attempts if each.turn == turn]))
+    return found
 
 
 @dataclass(frozen=True)

@@ -8,19 +8,23 @@ from functools import wraps
 from typing import Any
 from urllib.parse import urlencode
 
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from localsim.conversation.rules.lanes import is_divided
 from localsim.errors import InvalidInput
+from localsim.reports.compose.between import compared
+from localsim.reports.figures import pairs
+from localsim.reports.figures.talk import image
 from localsim.reports.render.html import render
+from localsim.reports.render.opening import Opening
 from localsim.reports.report import Ask, of
 from localsim.runs import telling
 from localsim.store.database import Store
-from localsim.store.episodes import prompt_of
 from localsim.store.queries import pages as page_queries
 from localsim.store.queries import runs as run_queries
-from localsim.web import asking, view_data
+from localsim.web import asking, heads, view_data
 from localsim.web.lane_data import lane_page
 from localsim.web.render import page
 
@@ -29,6 +33,8 @@ _REPORTS_KEPT = 8
 _REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; frame-ancestors 'none'"
 """The report is one file that holds its own styles, and has no script."""
 _LONGEST_WORDS = 80
+_MOST_RUNS = 12
+"""Runs that a page compares: each is compared with each."""
 
 
 def store_of(request: Request) -> Store:
@@ -55,7 +61,7 @@ def runs(request: Request) -> Response:
     rows = []
     if store.path.is_file():
         with store.held() as reader:
-            rows = view_data.runs(reader)
+            rows = heads.runs(reader)
     return page(request, "view/runs", runs=rows, database=str(store.path))
 
 
@@ -71,23 +77,30 @@ def run(request: Request) -> Response:
 def _matrix(request: Request, store: Store) -> Response:
     run_id = store.run_id(request.path_params["run"])
     chosen = _filter(request)
-    head = view_data.run_head(store, run_id)
-    at_once = "answer" in request.query_params or view_data.answer_is_near(store, head.row)
     fields = {name: getattr(chosen, name) for name in ("family", "mode", "status", "outcome", "leaks", "words")}
-    query = urlencode({name: value for name, value in fields.items() if value})
+    head = heads.run_head(store, run_id)
+    at_once = "answer" in request.query_params or view_data.answer_is_near(store, head.row)
     return page(
         request,
         "view/run",
-        head=head,
-        run=head.row,
-        live=head.row.status == "running",
-        answer=view_data.answer(store, run_id) if at_once else None,
-        remark=telling.remark(run_queries.run_facts(store, run_id)),
-        matrix=view_data.matrix(store, run_id, chosen),
+        **about_run(store, run_id, view_data.matrix(store, run_id, chosen), at_once=at_once),
         filter=chosen,
         choices={"family": page_queries.families_of_run(store, run_id), **view_data.CHOICES},
-        query=query,
+        query=urlencode({name: value for name, value in fields.items() if value}),
     )
+
+
+def about_run(store: Store, run_id: str, matrix: view_data.Matrix, *, at_once: bool) -> dict[str, Any]:
+    """What the page of a run shows; its answer only if it can be had at once."""
+    head = heads.run_head(store, run_id)
+    return {
+        "head": head,
+        "run": head.row,
+        "live": head.row.status == "running",
+        "answer": view_data.answer(store, run_id) if at_once else None,
+        "remark": telling.remark(run_queries.run_facts(store, run_id)),
+        "matrix": matrix,
+    }
 
 
 def answer(request: Request) -> Response:
@@ -138,20 +151,25 @@ def report_page(request: Request) -> Response:
 def episode(request: Request, store: Store) -> Response:
     """The turns with the private sides beside them, leaks with their evidence, scores with their reasons."""
     marked = view_data.marked_episode(store, request.path_params["episode"])
+    return page(
+        request, "view/episode", **about_talk(store, marked, heads.run_head(store, marked.episode.run_id)), prompts=()
+    )
+
+
+def about_talk(store: Store, marked: view_data.MarkedEpisode, head: heads.RunHead) -> dict[str, Any]:
+    """What the page of a talk shows, without the prompts."""
     stored = marked.episode
     before, after = page_queries.neighbours(store, stored.run_id, stored.episode_id)
-    return page(
-        request,
-        "view/episode",
-        marked=marked,
-        episode=stored,
-        timeline=view_data.timeline(marked),
-        divided=is_divided(stored.scenario, stored.transcript),
-        head=view_data.run_head(store, stored.run_id),
-        judgement_count=page_queries.judgement_count(store, stored.episode_id),
-        before=before,
-        after=after,
-    )
+    return {
+        "marked": marked,
+        "episode": stored,
+        "timeline": view_data.timeline(marked),
+        "divided": is_divided(stored.scenario, stored.transcript),
+        "head": head,
+        "judgement_count": page_queries.judgement_count(store, stored.episode_id),
+        "before": before,
+        "after": after,
+    }
 
 
 @_reading
@@ -166,12 +184,20 @@ def turn(request: Request, store: Store) -> Response:
         request,
         "view/turn",
         episode=marked.episode,
-        head=view_data.run_head(store, marked.episode.run_id),
+        head=heads.run_head(store, marked.episode.run_id),
         number=number,
-        messages=prompt_of(store, episode_id, number),
-        attempts=page_queries.attempts(store, episode_id, number),
+        shown=view_data.prompt(store, episode_id, number),
         count=len(marked.turns),
     )
+
+
+def picture(request: Request) -> Response:
+    """A talk as one picture, to be saved or put on a slide."""
+    store, episode_id = store_of(request), request.path_params["episode"]
+    if not page_queries.has_episode(store, episode_id):
+        raise InvalidInput(f"no episode {episode_id}", hint="the list of runs has links to all of them")
+    named = {"content-disposition": f'inline; filename="talk-{episode_id}.svg"'}
+    return Response(image(store, episode_id), media_type="image/svg+xml", headers=named)
 
 
 @_reading
@@ -185,7 +211,7 @@ def lanes(request: Request, store: Store) -> Response:
     except IndexError:
         raise InvalidInput("there is no such lane", hint="the talk's page has a link to its lanes") from None
     return page(
-        request, "view/lanes", episode=stored, head=view_data.run_head(store, stored.run_id), number=number, lanes=shown
+        request, "view/lanes", episode=stored, head=heads.run_head(store, stored.run_id), number=number, lanes=shown
     )
 
 
@@ -197,7 +223,7 @@ def judgements(request: Request, store: Store) -> Response:
         request,
         "view/judgements",
         episode=stored,
-        head=view_data.run_head(store, stored.run_id),
+        head=heads.run_head(store, stored.run_id),
         judgements=page_queries.judgements(store, stored.episode_id),
     )
 
@@ -210,18 +236,39 @@ def compare(request: Request, store: Store) -> Response:
     several = [view_data.marked_episode(store, given.get(name, "")) for name in names]
     first = several[0].episode
     same = all((each.episode.scenario.hash, each.episode.seed) == (first.scenario.hash, first.seed) for each in several)
-    return page(request, "view/compare", several=several, same=same, head=view_data.run_head(store, first.run_id))
+    return page(request, "view/compare", several=several, same=same, head=heads.run_head(store, first.run_id))
+
+
+@_reading
+def compare_runs(request: Request, store: Store) -> Response:
+    """What `localsim compare` says about the runs that were ticked, or about the modes of one; with their pictures."""
+    given = request.query_params.getlist("run")[:_MOST_RUNS]
+    runs = list(dict.fromkeys(store.run_id(each[:_LONGEST_WORDS]) for each in given))
+    if not runs:
+        raise InvalidInput("no run was ticked", hint="go back and tick two runs or more")
+    everything = "all" in request.query_params
+    drawn = [(title, list(map(Markup, own))) for title, own in pairs.panels(pairs.of_runs(store, runs))]
+    return page(
+        request,
+        "view/compared",
+        heads=[heads.run_head(store, run_id) for run_id in runs],
+        opening=Opening((), (), "", drawn),
+        compared=compared(store, runs, everything=everything),
+        query=urlencode([("run", run_id) for run_id in runs]),
+    )
 
 
 def sql(request: Request) -> Response:
-    """The SQL box: a query, its result as a table and a chart."""
-    query = request.query_params.get("q", "").strip()
+    """The SQL box: a query about a run that is chosen, its result as a table and a chart."""
+    store, query = store_of(request), request.query_params.get("q", "").strip()
+    runs, given = heads.named(store), request.query_params.get("run", "")[:_LONGEST_WORDS]
+    chosen = store.run_id(given) if given else heads.newest(runs)
     values: dict[str, Any] = {"query": query, "answer": None, "problem": "", "examples": asking.example_queries()}
     status = 200
     if "q" in request.query_params:
         try:
-            values["answer"] = asking.ask(store_of(request), query)
+            values["answer"] = asking.ask(store, query, chosen)
         except InvalidInput as error:
             values["problem"] = error.message
             status = 400
-    return page(request, "view/sql", status, limit=asking.SQL_ROWS, **values)
+    return page(request, "view/sql", status, limit=asking.SQL_ROWS, runs=runs, chosen=chosen, **values)

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from localsim import paths
 from localsim.cli.answers import Answer, Note, Text, answers
 from localsim.cli.common import Target, db_option, files_argument, refuse_unwritable, run_argument, store_of
 from localsim.cli.progress import Reassurance, say
 from localsim.conversation.episode import counted
+from localsim.errors import InvalidInput
 from localsim.paths import file_name
 from localsim.store.database import Store
 from localsim.store.queries import runs as queries
@@ -27,14 +29,14 @@ if TYPE_CHECKING:
     "-f",
     "--format",
     "form",
-    type=click.Choice(["jsonl", "parquet", "csv", "sft", "sharegpt", "sotopia", "inspect", "hf"]),
+    type=click.Choice(["jsonl", "parquet", "csv", "sft", "sharegpt", "sotopia", "inspect", "hf", "site"]),
     help="Write the run in this format.",
 )
 @click.option(
     "-o",
     "--output",
     type=Target(),
-    help="Write to this file, or to this folder for parquet, csv, sotopia and hf [export-RUN].",
+    help="Write to this file, or to this folder for parquet, csv, sotopia, hf and site [export-RUN].",
 )
 @click.option(
     "--partitioned",
@@ -62,6 +64,7 @@ def export(run: str, db: str | None, **options: Any) -> Answer:
     sotopia        profiles and episode logs in Sotopia's JSON
     inspect        one log that Inspect opens (inspect view)
     hf             a folder that load_dataset of Hugging Face's datasets reads
+    site           pages that open in a browser without a server: start with index.html
 
     --partitioned writes the tables behind the views. `localsim db attach` shows the runs of such folders together. A
     run that is exported again replaces its files.
@@ -106,7 +109,7 @@ def _files(store: Store, run_id: str, form: str, output: str | None) -> list[Any
     """Write a run in one format and return the files."""
     from localsim.runs.transfer.sending import FORMATS, send
 
-    ending = {"parquet": "", "csv": "", "sotopia": "", "hf": "", "inspect": ".json"}.get(form, ".jsonl")
+    ending = {"parquet": "", "csv": "", "sotopia": "", "hf": "", "site": "", "inspect": ".json"}.get(form, ".jsonl")
     target = Path(output or f"export-{file_name(run_id)}{ending}")
     refuse_unwritable(target)
     if form in ("sft", "sharegpt"):
@@ -116,9 +119,20 @@ def _files(store: Store, run_id: str, form: str, output: str | None) -> list[Any
         return [str(target)]
     if form in FORMATS:
         return [str(path) for path in send(store, run_id, form, target, say)]
+    if form == "site":
+        return [str(path) for path in _site(store, run_id, target)]
     from localsim.store.outside.export import export_run
 
     return [str(path) for path in export_run(store, run_id, form, target)]
+
+
+def _site(store: Store, run_id: str, folder: Path) -> list[Path]:
+    """Write the pages of a run. Raises InvalidInput if the packages for it are not installed."""
+    try:
+        from localsim.web.site import write_site
+    except ImportError as error:
+        raise InvalidInput(f"the pages need {error.name}", hint=paths.installing("web")) from error
+    return write_site(store, run_id, folder)
 
 
 @click.group("import")

@@ -191,9 +191,9 @@ def _playing(store: Store, talks: Sequence[PlayVerdict], of: str) -> Playing:
     return Playing(tuple(cells), tuple(_example(store, each) for each in chosen), of)
 
 
-def talks_of(store: Store, run_id: str) -> list[PlayVerdict]:
-    """Return the scored talks of a run; those of people say nothing about a model."""
-    return [each for each in queries.plays(store, run_id) if each.mode != PEOPLE]
+def talks_of(store: Store, *runs: str) -> list[PlayVerdict]:
+    """Return the scored talks of runs; those of people say nothing about a model."""
+    return [each for each in queries.plays(store, *runs) if each.mode != PEOPLE]
 
 
 def cells_of(talks: Iterable[PlayVerdict]) -> list[Cell]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 from xml.sax.saxutils import escape
 
@@ -20,9 +20,12 @@ from localsim.models.registry import labelled
 from localsim.reports.comparison import Unit, values_of
 from localsim.reports.evidence import playing
 from localsim.reports.figures.draw import colour_of
-from localsim.runs.plan import CONTRASTS, primary_of
+from localsim.reports.measures import measures_of, sided
+from localsim.runs.plan import CONTRASTS, Outcome, primary_of
 from localsim.store.conditions import Condition
 from localsim.store.database import Store
+from localsim.store.queries import reports as queries
+from localsim.store.queries.reports import Episode, PlayVerdict, Score
 from localsim.store.queries.runs import run_row
 
 WIDTH, HEIGHT = 300, 180
@@ -85,37 +88,72 @@ def of_runs(store: Store, runs: Sequence[str]) -> list[Paired]:
 
     What has no pairs of the two modes has no picture, and neither has a model whose talks do not play.
     """
-    key, contrast = primary_of(run_row(store, runs[0])["plan_json"])
-    found = [each for run_id in runs for each in _of_run(store, run_id, key, CONTRASTS[contrast])]
+    outcome = primary_of(run_row(store, runs[0])["plan_json"])
+    found = [each for own in by_run(store, dict.fromkeys(runs, outcome)).values() for each in own]
     families = list(dict.fromkeys(each.family for each in found))
     several = Counter((each.family, each.model) for each in found)
     found = [replace(each, shown=several[each.family, each.model] > 1) for each in found]
     return sorted(found, key=lambda each: families.index(each.family))
 
 
-def _of_run(store: Store, run_id: str, key: str, modes: tuple[str, str]) -> Iterator[Paired]:
-    withheld = playing.of_run(store, run_id).withheld
-    for family, measure, by_condition in values_of(store, [run_id], key=key):
+@dataclass
+class _Run:
+    """What the pictures of a run are made from."""
+
+    played: list[Episode] = field(default_factory=list)
+    scores: list[Score] = field(default_factory=list)
+    talks: list[PlayVerdict] = field(default_factory=list)
+
+
+def by_run(store: Store, outcomes: Mapping[str, Outcome]) -> dict[str, list[Paired]]:
+    """Return the pictures of many runs in few queries, given the primary outcome of each."""
+    runs = {run_id: _Run() for run_id in outcomes}
+    for row in queries.episodes(store, *runs):
+        runs[row.run_id].played.append(row)
+    for talk in playing.talks_of(store, *runs):
+        runs[talk.run_id].talks.append(talk)
+    _read_scores(store, {key for key, _ in outcomes.values()}, runs)
+    return {run_id: list(_of_run(store, run_id, *outcomes[run_id], read)) for run_id, read in runs.items()}
+
+
+def _read_scores(store: Store, keys: set[str], runs: Mapping[str, _Run]) -> None:
+    """Read the newest scores of each run that the measures `keys` need."""
+    families = dict.fromkeys(row.family for read in runs.values() for row in read.played)
+    every = [*measures_of(families), *(each for name in families for each in family_of(name).measures)]
+    needed = [each for each in every if each.key in keys]
+    if {each.key for each in needed} != keys or any(each.side is not None for each in needed):
+        for run_id, read in runs.items():  # a measure of an installed evaluator, or of one side
+            read.scores = sided(store, run_id)
+        return
+    of_episode = {row.episode_id: read.scores for read in runs.values() for row in read.played}
+    names = {name for each in needed for name in (each.score, each.per, each.up_to) if name}
+    for score in queries.scores(store, *runs, names=sorted(names)):
+        of_episode.get(score.episode_id, []).append(score)  # an episode can have ended since they were read
+
+
+def _of_run(store: Store, run_id: str, key: str, contrast: str, read: _Run) -> Iterator[Paired]:
+    modes, withheld = CONTRASTS[contrast], playing.Playing(tuple(playing.cells_of(read.talks))).withheld
+    for family, measure, by_condition in values_of(store, [run_id], read.scores, key, read.played):
         named = {(each.mode, each.model): values for each, values in by_condition.items() if _plain(each)}
         for model in dict.fromkeys(model for _, model in named):
-            pair = _paired(named.get((modes[0], model), {}), named.get((modes[1], model), {}))
-            difference = stats.paired(
-                {name: [second - first for first, second in own] for name, own in pair.items()},
-                measure.bounds,
-                measure.is_number,
-            )
-            if difference is None or (family, model) in withheld:
-                continue
-            first, second = (
-                stats.clustered(
-                    {name: [fmean(each[side] for each in own)] for name, own in pair.items()},
-                    measure.bounds,
-                    measure.is_number,
-                )
-                for side in (0, 1)
-            )
-            lines = [(fmean(one for one, _ in own), fmean(two for _, two in own)) for own in pair.values()]
-            yield Paired(family, model, measure, modes, lines, (first, second), difference, run_id)
+            pair = _paired(*(named.get((mode, model), {}) for mode in modes))
+            if (family, model) not in withheld and pair:
+                yield replace(_made(family, model, measure, modes, pair), run_id=run_id)
+
+
+def _made(
+    family: str, model: str, measure: Measure, modes: tuple[str, str], pair: Mapping[str, Sequence[tuple[float, float]]]
+) -> Paired:
+    """Return the picture of the pairs of each scenario, of which there is one at least."""
+    changes = {name: [second - first for first, second in own] for name, own in pair.items()}
+    difference = stats.paired(changes, measure.bounds, measure.is_number)
+    assert difference is not None
+    lines = {name: (fmean(one for one, _ in own), fmean(two for _, two in own)) for name, own in pair.items()}
+    first, second = (
+        stats.clustered({name: [line[side]] for name, line in lines.items()}, measure.bounds, measure.is_number)
+        for side in (0, 1)
+    )
+    return Paired(family, model, measure, modes, list(lines.values()), (first, second), difference)
 
 
 def _plain(condition: Condition) -> bool:
@@ -203,6 +241,31 @@ def svg(found: Paired, name: str = "pair", ends: tuple[float, float] | None = No
     return "\n".join(parts)
 
 
+def small(found: Paired, ends: tuple[float, float]) -> str:
+    """Return the two means with their intervals as a line of a list; the numbers stand beside it as text."""
+
+    def x(value: float) -> float:
+        return 8 + (value - ends[0]) / (ends[1] - ends[0]) * 144
+
+    one, two = (x(level.value or 0) for level in found.levels)
+    parts = [f'<path d="M{one:.1f} 8L{two:.1f} 24" stroke="var(--quiet,#555d68)" fill="none"/>']
+    for y, mode, level in zip((8, 24), found.modes, found.levels, strict=True):
+        colour = f"var(--{mode},{colour_of(mode)})"
+        whisker = ""
+        if level.low is not None and level.high is not None:
+            whisker = f'<path d="M{x(level.low):.1f} {y}H{x(level.high):.1f}" stroke="{colour}" stroke-width="2.5"/>'
+        parts.append(f'<g fill="{colour}">{whisker}{_shape(mode, x(level.value or 0), y)}</g>')
+    return f'<svg class="small" viewBox="0 0 160 32" aria-hidden="true">{"".join(parts)}</svg>'
+
+
+def _shape(mode: str, x: float, y: float) -> str:
+    """Return the mark of a mode."""
+    return {
+        "circle": f'<circle cx="{x:.1f}" cy="{y:.1f}" r="7"/>',
+        "triangle": f'<path d="M{x:.1f} {y + 8:.1f}l8 -14h-16z"/>',
+    }.get(_SHAPES.get(mode, ""), f'<rect x="{x - 6.5:.1f}" y="{y - 6.5:.1f}" width="13" height="13"/>')
+
+
 def _axis(y: float, text: str) -> str:
     return (
         f'<path d="M40 {y:.1f}H270" fill="none" stroke="var(--grid,#e3e7eb)"/>'
@@ -225,13 +288,9 @@ def _mark(x: float, mode: str, level: stats.Estimate, y: Callable[[float], float
     if level.low is not None and level.high is not None:
         ends = f"M{x} {y(level.low):.1f}V{y(level.high):.1f}"
         whisker = f'<path d="{ends}" stroke="{colour}" stroke-width="3" fill="none"/>'
-    shape = {
-        "circle": f'<circle cx="{x}" cy="{at:.1f}" r="7"/>',
-        "triangle": f'<path d="M{x} {at + 8:.1f}l8 -14h-16z"/>',
-    }.get(_SHAPES.get(mode, ""), f'<rect x="{x - 6.5}" y="{at - 6.5:.1f}" width="13" height="13"/>')
     place, anchor = (x - 14, "end") if side == 0 else (x + 14, "start")
     return (
-        f'<g fill="{colour}">{whisker}{shape}</g>'
+        f'<g fill="{colour}">{whisker}{_shape(mode, x, at)}</g>'
         f'<text x="{place}" y="{at + 5:.1f}" text-anchor="{anchor}" font-weight="700">{escape(text)}</text>'
-        f'<text x="{x}" y="175" text-anchor="middle" font-weight="600" style="fill:{colour}">{mode}</text>'
+        f'<text x="{x}" y="175" text-anchor="middle" font-weight="600"><tspan fill="{colour}">{mode}</tspan></text>'
     )

@@ -23,11 +23,11 @@ from localsim.reports.card import sections as card_sections
 from localsim.reports.compose.beside import with_colours
 from localsim.reports.compose.families import FamilyPart, families, remarks_in, success_in
 from localsim.reports.document import Report
-from localsim.reports.evidence import marks, playing
+from localsim.reports.evidence import marks
 from localsim.reports.evidence.turns import MarkedTurn, hits_in, marked_turns, remark_on
-from localsim.reports.figures import pairs
 from localsim.reports.measures import INVENTED
 from localsim.reports.render import charts
+from localsim.reports.render.opening import opening
 from localsim.reports.results import Result
 from localsim.reports.validity import head
 from localsim.reports.validity.typical import RULE
@@ -50,11 +50,8 @@ def render(data: Report, back: str = "") -> str:
         run=data.run,
         started=_date(data.run.started_utc),
         modes=len({row.mode for row in data.comparison if row.completed}),
-        answer=head.answer(data),
-        shown=len(head.conclusions(data)),
+        opening=opening(data),
         back=back,
-        pairs=[(title, list(map(Markup, drawn))) for title, drawn in pairs.panels(data.pairs)],
-        not_playing=playing.RULE if data.playing.withheld else "",
         legend=legend,
         others=[row for row in legend if row.twin and (row.other_run or not row.see)],
         notes=head.notes(data),

@@ -123,6 +123,7 @@ class EpisodeRow(Sibling):
 class Attempt:
     """A generation for a turn."""
 
+    turn: int
     attempt: int
     speaker: str
     model: str
@@ -309,15 +310,15 @@ def neighbours(store: Store, run_id: str, episode_id: str) -> tuple[str | None, 
     return (rows[0]["before"], rows[0]["after"]) if rows else (None, None)
 
 
-def attempts(store: Store, episode_id: str, turn: int) -> list[Attempt]:
-    """Every generation for a turn, malformed ones too, in the order in which they were made."""
+def attempts(store: Store, episode_id: str) -> list[Attempt]:
+    """Every generation for each turn, malformed ones too, in the order in which they were made."""
     return store.select(
         Attempt,
-        "SELECT attempt, speaker, model, seed, cause, malformed, text, prompt_tokens, generated_tokens, duration_ms "
-        "FROM generations WHERE episode_id = ? AND generation IN (SELECT generation FROM "
-        "turns WHERE episode_id = ? AND turn = ? UNION SELECT generation FROM generations WHERE episode_id = ? AND "
-        "turn = ?) ORDER BY generation",
-        [episode_id, episode_id, turn, episode_id, turn],
+        "SELECT w.turn, g.attempt, g.speaker, g.model, g.seed, g.cause, g.malformed, g.text, g.prompt_tokens, "
+        "g.generated_tokens, g.duration_ms FROM generations g JOIN (SELECT turn, generation FROM turns "
+        "WHERE episode_id = $episode UNION SELECT turn, generation FROM generations WHERE episode_id = $episode) w "
+        "USING (generation) WHERE g.episode_id = $episode AND w.turn IS NOT NULL ORDER BY w.turn, g.generation",
+        {"episode": episode_id},
     )
 
 

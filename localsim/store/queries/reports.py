@@ -28,14 +28,14 @@ class Episode(Conditioned):
     turns: int | None
 
 
-def episodes(store: Store, run_id: str) -> list[Episode]:
-    """The episodes, by scenario and index."""
+def episodes(store: Store, *runs: str) -> list[Episode]:
+    """The episodes of runs, by scenario and index."""
     return store.select(
         Episode,
         "SELECT run_id, mode, model, see, episode_id, coalesce(family, 'everyday') AS family, scenario_id, "
-        "scenario_hash, status, episode_index, seed, variant, turns FROM v_episodes WHERE run_id = ? "
-        "ORDER BY scenario_id, episode_index",
-        [run_id],
+        "scenario_hash, status, episode_index, seed, variant, turns FROM v_episodes "
+        "WHERE run_id IN (SELECT unnest(?)) ORDER BY scenario_id, episode_index",
+        [list(runs)],
     )
 
 
@@ -61,13 +61,14 @@ class Score:
     """The side of the agent (`reports.measures.sided`)."""
 
 
-def scores(store: Store, run_id: str) -> list[Score]:
-    """The newest scores, without the sides of their agents."""
+def scores(store: Store, *runs: str, names: Sequence[str] = ()) -> list[Score]:
+    """The newest scores of runs, without the sides of their agents; only those with `names`, or without names all."""
     return store.select(
         Score,
         "SELECT episode_id, coalesce(family, 'everyday') AS family, evaluator, name, agent, value FROM v_scores "
-        "WHERE run_id = ? AND newest ORDER BY episode_id, name, agent",
-        [run_id],
+        "WHERE run_id IN (SELECT unnest($runs)) AND newest AND (len($names) = 0 OR list_contains($names, name)) "
+        "ORDER BY episode_id, name, agent",
+        {"runs": list(runs), "names": list(names)},
     )
 
 
@@ -94,17 +95,17 @@ class PlayVerdict(Conditioned):
     """Indices of the turns that show the fault."""
 
 
-def plays(store: Store, run_id: str) -> list[PlayVerdict]:
-    """The scored talks of a run, by scenario, mode and index. Talks on which the evaluator failed are left out."""
+def plays(store: Store, *runs: str) -> list[PlayVerdict]:
+    """The scored talks of runs, by scenario, mode and index. Talks on which the evaluator failed are left out."""
     return store.select(
         PlayVerdict,
         "SELECT c.run_id, c.mode, c.model, c.see, c.episode_id, coalesce(c.family, 'everyday') AS family, "
         "c.scenario_id, c.value >= 1 AS plays, coalesce(c.label, '') AS fault, c.reason, "
         "c.turns_json::JSON::INTEGER[] AS turns "
-        "FROM v_scores c JOIN episodes e USING (episode_id) WHERE c.run_id = ? AND c.newest "
+        "FROM v_scores c JOIN episodes e USING (episode_id) WHERE c.run_id IN (SELECT unnest(?)) AND c.newest "
         "AND c.name = 'plays' AND c.value IS NOT NULL ORDER BY c.scenario_id, c.mode, c.see, e.episode_index, "
         "c.episode_id",
-        [run_id],
+        [list(runs)],
     )
 
 
