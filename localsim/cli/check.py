@@ -8,14 +8,14 @@ import click
 
 from localsim.cli import completion
 from localsim.cli.answers import Answer, answers
-from localsim.cli.common import db_option, store_of
+from localsim.cli.common import Target, db_option, store_of
 from localsim.errors import DemandsFail, writing
 
 
 @click.command()
 @click.argument("run", shell_complete=completion.runs)
 @click.argument("demands", nargs=-1, required=True)
-@click.option("--junit", "file", type=click.Path(dir_okay=False, path_type=Path), help="Also write JUnit XML.")
+@click.option("--junit", "file", type=Target(dir_okay=False, path_type=Path), help="Also write JUnit XML.")
 @db_option
 @answers
 def check(run: str, demands: tuple[str, ...], file: Path | None, db: str | None) -> Answer:

@@ -64,7 +64,7 @@ def _first_and_others(store: Store, references: Sequence[str]) -> tuple[str, lis
 @click.option(
     "--tables",
     metavar="FOLDER",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=Target(file_okay=False, path_type=Path),
     help="Write each table to this folder, as LaTeX (booktabs) and as CSV with columns for the ends of intervals.",
 )
 @click.option("--all", "everything", is_flag=True, help="Print all tables, warnings and sentences.")
