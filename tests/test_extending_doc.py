@@ -117,7 +117,7 @@ def test_the_printed_game_is_played_audited_and_controlled(tmp_path: Path, capsy
     assert payoff["frank"] == {"script": 0.5, "agents": 0.5, "mindreaders": 0.5}
     assert payoff["quiet"] == {"script": 0.5, "agents": 0.167, "mindreaders": 0.5}, "what it is worth to see"
     capsys.readouterr()
-    assert command(["report", done.run_id]) == 0
+    assert command(["report", "--all", done.run_id]) == 0
     assert "payoff" in capsys.readouterr().out
     assert command(["controls", "--family", "stag_hunt", "--scenarios", "5"]) == 0
     assert "are what they must be" in capsys.readouterr().out
