@@ -400,10 +400,10 @@ def remarks(rows: Sequence[Compared]) -> Iterator[str]:
         "scenarios' mean differences. ICC: resemblance of the pairs of a scenario. d: mean / standard deviation of "
         "the scenarios' mean differences. -: cannot be known from these scenarios."
     )
-    if tests := [row for row in rows if row.role == "exploratory" and row.test.p is not None]:
+    if any(row.role == "exploratory" for row in rows):
         yield (
-            f"Exploratory differences were not declared before the run, and their p are not corrected: of these "
-            f"{len(tests)} about {len(tests) / 20:.1f} have p below .05 even if nothing differs. They are no findings."
+            "Exploratory differences were not declared before the run, and their p are not corrected: about one in "
+            "twenty has p below .05 even if nothing differs. They are no findings."
         )
     if any(row.alike for row in rows):
         yield "all equal: every scenario has this difference, so nothing shows how far others would be from it."
