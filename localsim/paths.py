@@ -13,7 +13,8 @@ import os
 import re
 import shutil
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -170,6 +171,21 @@ def cannot_write(place: Path) -> str:
     except OSError as error:
         return str(error.strerror)
     return ""
+
+
+@contextmanager
+def whole_file(target: Path) -> Iterator[Path]:
+    """Yield a place to write a file to, which gets its name once it is whole; the folder is made. OSErrors pass."""
+    if target.exists() and not target.is_file():  # such as /dev/stdout
+        yield target
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f"{target.name}.part")
+    try:
+        yield part
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def file_name(run_id: str) -> str:

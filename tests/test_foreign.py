@@ -167,6 +167,14 @@ def test_what_cannot_be_written_or_opened_is_refused_before_any_work(
     monkeypatch.undo()
 
 
+def test_a_file_has_its_name_once_it_is_whole(run: str, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = Path("old.jsonl")
+    before.write_text("old")
+    monkeypatch.setattr("localsim.store.outside.export.load_episode", lambda *_: 1 / 0)
+    assert localsim(["export", run, "-f", "jsonl", "-o", "old.jsonl", "--db", str(store.path)]) == 1
+    assert before.read_text() == "old" and not Path("old.jsonl.part").exists()
+
+
 # ---- secret values --------------------------------------------------------------------------------------------------
 
 BIDS = """

@@ -11,7 +11,7 @@ from typing import Any
 from localsim.conversation.requests import Message, Role
 from localsim.errors import InvalidInput
 from localsim.finetune.chats import Chat, chats_of
-from localsim.paths import read_json_lines
+from localsim.paths import read_json_lines, whole_file
 from localsim.store.database import Store
 from localsim.store.episodes import load_episode
 from localsim.store.queries import training as training_queries
@@ -110,9 +110,8 @@ def _chat(row: Any, where: str) -> Chat:
 
 def write_chats(chats: Iterable[Chat], form: str, target: Path) -> int:
     """Write chats as JSONL; return their number. `sft`: messages, speaker, scenario_id. `sharegpt`: conversations."""
-    target.parent.mkdir(parents=True, exist_ok=True)
     count = 0
-    with target.open("w", encoding="utf-8") as file:
+    with whole_file(target) as part, part.open("w", encoding="utf-8") as file:
         for chat in chats:
             file.write(json.dumps(_as_json(chat, form), ensure_ascii=False) + "\n")
             count += 1

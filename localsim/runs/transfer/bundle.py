@@ -146,14 +146,13 @@ def _name_of(row: Mapping[str, Any]) -> str:
 
 
 def _write(target: Path, files: Mapping[str, bytes]) -> None:
-    with writing(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:
-            for name, content in files.items():
-                info = zipfile.ZipInfo(name, _TIME)
-                info.create_system = 3
-                info.external_attr = 0o644 << 16
-                archive.writestr(info, content)
+    stored = zipfile.ZIP_STORED
+    with writing(target), paths.whole_file(target) as part, zipfile.ZipFile(part, "w", stored) as archive:
+        for name, content in files.items():
+            info = zipfile.ZipInfo(name, _TIME)
+            info.create_system = 3
+            info.external_attr = 0o644 << 16
+            archive.writestr(info, content)
 
 
 # ---- reading --------------------------------------------------------------------------------------------------------

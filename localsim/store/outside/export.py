@@ -46,8 +46,7 @@ def _jsonl(store: Store, run_id: str, target: Path) -> Path:
     episodes = store.rows(
         "SELECT episode_id FROM v_episodes WHERE run_id = ? ORDER BY scenario_id, mode, episode_index", [run_id]
     )
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with target.open("w", encoding="utf-8") as file, store.held() as held:
+    with paths.whole_file(target) as part, part.open("w", encoding="utf-8") as file, store.held() as held:
         for row in episodes:
             file.write(paths.json_text(load_episode(held, row["episode_id"]).as_json()) + "\n")
     return target
