@@ -59,8 +59,7 @@ def ensure_schema(connection: Connection) -> None:
             for table in TABLES:
                 connection.execute(table_sql(table))
         mark, statements = _descriptions()
-        for statement in statements:
-            connection.execute(statement)
+        connection.execute(";\n".join(statements))
         connection.execute(f"UPDATE {KEPT_IN} SET views = ?", [mark])
     # A crash must not leave DDL in the write-ahead log, because replaying DDL can break a DuckDB file.
     connection.execute("CHECKPOINT")
