@@ -101,8 +101,7 @@ def load_episode(store: Store, episode_id: str) -> StoredEpisode:
     key = [episode_id]
     with store.held() as reads:
         episode = reads.rows(
-            "SELECT e.*, s.document_json FROM v_episodes e JOIN scenarios s USING (scenario_hash) "
-            "WHERE episode_id = ?",
+            "SELECT e.*, s.document_json FROM v_episodes e JOIN scenarios s USING (scenario_hash) WHERE episode_id = ?",
             key,
         )[0]
         turns = reads.rows(f"SELECT {TURN}, words FROM turns WHERE episode_id = ? ORDER BY turn", key)
