@@ -97,7 +97,7 @@ def test_a_mixture_of_players_runs_and_says_who_wrote(tmp_path: Path, capsys: py
     assert set(counts) == {"scripted:omniscient", "scripted:honest"} and min(counts.values()) > 20
     assert command(["audit", "@last", "--json", *stored]) == 0
     assert json.loads(capsys.readouterr().out)["violations"] == 0
-    assert command(["report", "@last", *stored]) == 0
+    assert command(["report", "@last", "--all", *stored]) == 0
     assert "played by a script, not by a language model" in " ".join(capsys.readouterr().out.split())
 
 
@@ -113,5 +113,5 @@ def test_a_mixture_of_the_starter_and_its_twin(tmp_path: Path, capsys: pytest.Ca
     query = "SELECT DISTINCT model FROM generations ORDER BY model"
     assert command(["sql", query, "--json", *stored]) == 0
     assert len(json.loads(capsys.readouterr().out)) == 2
-    assert command(["report", "@last", *stored]) == 0
+    assert command(["report", "@last", "--all", *stored]) == 0
     assert "constructed control" in " ".join(capsys.readouterr().out.split())
