@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,27 @@ def no_power_cut() -> Iterator[None]:
     """Journals are not forced to the disk: tests kill processes, and never the machine."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("os.fsync", lambda _file: None)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def blank_databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A store in this process begins as a copy of one blank file: to make the schema takes longer than most runs.
+
+    `test_making.py` tests how it is made, and so do the processes that tests start.
+    """
+    blank = tmp_path_factory.mktemp("blank") / "blank.duckdb"
+    Store(blank).take_in([])
+    connect = Store._connect
+
+    def connected(store: Store, patience_s: float, *, read_only: bool, config: dict[str, Any]) -> Any:
+        if not (read_only or store.path.exists()):
+            with suppress(OSError):  # DuckDB says what is wrong with the place
+                shutil.copyfile(blank, store.path)
+        return connect(store, patience_s, read_only=read_only, config=config)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Store, "_connect", connected)
         yield
 
 

@@ -108,11 +108,12 @@ def test_every_player_ends_in_every_mode_and_the_audit_finds_nothing(game: str, 
         talks: dict[str, list[dict[str, object]]] = {}
         for row in spoken_turns(store, run_id):
             talks.setdefault(str(row["episode_id"]), []).append(row)
-        for episode_id, turns in talks.items():
-            found = load_episode(store, episode_id)
+        with store.held() as reads:
+            assert {load_episode(reads, episode_id).run_id for episode_id in talks} == {run_id}
+        for turns in talks.values():
             talk = transcript_of(turns)
             names = [score.name for score in FAMILIES[game].score(talk, loaded.scenario, loaded.answer)]
-            assert names, (player, found.run_id)
+            assert names, (player, run_id)
 
 
 @pytest.mark.parametrize("game", GAMES)

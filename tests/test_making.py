@@ -189,7 +189,7 @@ def test_a_changed_comment_reaches_files(fresh: Store, monkeypatch: pytest.Monke
 
 def forget_mark(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the mark of views and comments anew at every look, for a test that changes them."""
-    monkeypatch.setattr(making, "_descriptions", making._descriptions.__wrapped__)
+    monkeypatch.setattr(making, "_present", making._present.__wrapped__)
 
 
 @dataclass(frozen=True)

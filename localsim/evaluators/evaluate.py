@@ -79,12 +79,13 @@ def score_runs(
     episodes are scored. `panel` opens the judges elsewhere than in this process. Returns evaluator name -> number of
     episodes scored now. Raises ModelMissing or BackendUnavailable, as a run does.
     """
-    subjects = [
-        subject
-        for run_id in runs
-        for subject in queries.subjects(store, run_id)
-        if only is None or condition_of(vars(subject)) in only
-    ]
+    with store.held() as reads:
+        subjects = [
+            subject
+            for run_id in runs
+            for subject in queries.subjects(reads, run_id)
+            if only is None or condition_of(vars(subject)) in only
+        ]
     counts: dict[str, int] = {}
     for evaluator in evaluators:
         scored: dict[str, frozenset[str]] = {}

@@ -33,9 +33,10 @@ def search(
     share of false alarms to allow, if it is another than these weights have. Raises InvalidInput as `Weights.at` does.
     """
     groups: dict[str, tuple[Weights, list[str]]] = {}
-    for run_id in runs:
-        chosen = (weights or weights_of(store, run_id)).at(share)
-        groups.setdefault(chosen.hash, (chosen, []))[1].append(run_id)
+    with store.held() as reads:
+        for run_id in runs:
+            chosen = (weights or weights_of(reads, run_id)).at(share)
+            groups.setdefault(chosen.hash, (chosen, []))[1].append(run_id)
     count = 0
     for chosen, members in groups.values():
         evaluator = Leaks(store, weights=chosen)

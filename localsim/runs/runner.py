@@ -114,7 +114,7 @@ def start(
         with journal_of(store, run_id) as journal:
             job = _Job(replace(run, name=name), plan, specs, place, texts)
             result = _simulate(job, store, journal, watcher, say, {}, {})
-    return with_leaks(result, store, leaks, say)
+    return with_leaks(result, store, _searched(leaks, run.models_json), say)
 
 
 def resume(
@@ -136,20 +136,26 @@ def resume(
     run_id = store.run_id(reference, to_resume=True)
     _refuse_people(queries.run_row(store, run_id))
     with journal_of(store, run_id) as journal:  # from here on no other process can resume it
-        run = queries.run_row(store, run_id)
-        plan = plan_of(run["plan_json"], partial(stored_scenario, store))
-        finished = queries.finished_episodes(store, run_id)
+        with store.held() as reads:
+            run = queries.run_row(reads, run_id)
+            plan = plan_of(run["plan_json"], partial(stored_scenario, reads))
+            finished = queries.finished_episodes(reads, run_id)
         specs = [spec for spec in plan.specs() if episode_id_of(run_id, spec) not in finished]
         if not specs:
             journal.close(remove=True)
-            return with_leaks(_nothing_left(run_id, finished, run), store, leaks, say)
+            return with_leaks(_nothing_left(run_id, finished, run), store, _searched(leaks, run["models_json"]), say)
         trust.refuse_foreign(run_id, models_of(specs), named)
         refuse_other_conditions(run, plan, files=cluster is None)
         with _place(cluster, plan, specs, run["parallel"], say, identities=json.loads(run["models_json"])) as place:
             job = _Job(resumed_record(run, place.identities), plan, specs, place)
             recorded = queries.recorded_generations(store, run_id)
             result = _simulate(job, store, journal, watcher, say, finished, recorded)
-    return with_leaks(result, store, leaks, say)
+    return with_leaks(result, store, _searched(leaks, run["models_json"]), say)
+
+
+def _searched(leaks: bool | None, models_json: str) -> bool:
+    """Return True if a run is to be searched for leaks: unless it is stated, if a language model wrote in it."""
+    return not queries.only_scripted(models_json) if leaks is None else leaks
 
 
 class Guests(Watcher):
@@ -193,11 +199,9 @@ def attend(
         return _simulate(job, store, journal, guests, say, {}, recorded)
 
 
-def with_leaks(result: Result, store: Store, leaks: bool | None, say: Notify) -> Result:
+def with_leaks(result: Result, store: Store, leaks: bool, say: Notify) -> Result:
     """Search a run for leaks if it is complete, in the database, and this is wanted."""
-    if result.summary.stopped or not result.in_database:
-        return result
-    if leaks is False or (leaks is None and queries.only_scripted(store, result.run_id)):
+    if result.summary.stopped or not (result.in_database and leaks):
         return result
     try:
         search(store, [result.run_id], say)

@@ -99,15 +99,18 @@ def _texts(listed: str | None) -> tuple[str, ...] | None:
 def load_episode(store: Store, episode_id: str) -> StoredEpisode:
     """Return one episode by its whole id."""
     key = [episode_id]
-    episode = store.rows(
-        "SELECT e.*, s.document_json FROM v_episodes e JOIN scenarios s USING (scenario_hash) WHERE episode_id = ?", key
-    )[0]
-    turns = store.rows(f"SELECT {TURN}, words FROM turns WHERE episode_id = ? ORDER BY turn", key)
-    scores = store.rows(
-        "SELECT evaluator, version, name, agent, value, label, reason, turns_json FROM v_scores "
-        "WHERE episode_id = ? AND newest ORDER BY evaluator, name, agent",
-        key,
-    )
+    with store.held() as reads:
+        episode = reads.rows(
+            "SELECT e.*, s.document_json FROM v_episodes e JOIN scenarios s USING (scenario_hash) WHERE episode_id = ?",
+            key,
+        )[0]
+        turns = reads.rows(f"SELECT {TURN}, words FROM turns WHERE episode_id = ? ORDER BY turn", key)
+        scores = reads.rows(
+            "SELECT evaluator, version, name, agent, value, label, reason, turns_json FROM v_scores "
+            "WHERE episode_id = ? AND newest ORDER BY evaluator, name, agent",
+            key,
+        )
+        leaks = reads.rows("SELECT * FROM v_leaks WHERE episode_id = ? ORDER BY turn, fact_id", key)
     scenario = Scenario.model_validate_json(episode["document_json"])
     return StoredEpisode(
         episode_id=episode_id,
@@ -122,7 +125,7 @@ def load_episode(store: Store, episode_id: str) -> StoredEpisode:
         turns=turns,
         scores=scores,
         mentions=first_mentions(transcript_of(turns).turns, scenario),
-        leaks=store.rows("SELECT * FROM v_leaks WHERE episode_id = ? ORDER BY turn, fact_id", key),
+        leaks=leaks,
         see=episode["see"] or "",
     )
 
@@ -215,5 +218,6 @@ def stored_scenario(store: Store, scenario_hash: str) -> LoadedScenario:
 
 def stored_scenarios(store: Store, run_id: str) -> dict[str, LoadedScenario]:
     """Return the scenarios of a run with their answer keys, by scenario hash."""
-    rows = store.rows("SELECT DISTINCT scenario_hash FROM episodes WHERE run_id = ?", [run_id])
-    return {row["scenario_hash"]: stored_scenario(store, row["scenario_hash"]) for row in rows}
+    with store.held() as reads:
+        rows = reads.rows("SELECT DISTINCT scenario_hash FROM episodes WHERE run_id = ?", [run_id])
+        return {row["scenario_hash"]: stored_scenario(reads, row["scenario_hash"]) for row in rows}

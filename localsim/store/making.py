@@ -59,8 +59,7 @@ def ensure_schema(connection: Connection) -> None:
             for table in TABLES:
                 connection.execute(table_sql(table))
         mark, statements = _descriptions()
-        for statement in statements:
-            connection.execute(statement)
+        connection.execute(";\n".join(statements))
         connection.execute(f"UPDATE {KEPT_IN} SET views = ?", [mark])
     # A crash must not leave DDL in the write-ahead log, because replaying DDL can break a DuckDB file.
     connection.execute("CHECKPOINT")
@@ -75,10 +74,15 @@ def is_current(connection: Connection) -> bool:
         row = connection.execute(f"SELECT version, views FROM main.{KEPT_IN}").fetchone()
     except UNKNOWN_NAME:
         return False
-    return row == (version(), _descriptions()[0])
+    return row == _present()
 
 
 @cache
+def _present() -> tuple[str, str]:
+    """Return the version of this localsim's schema, and the hash of its views and comments."""
+    return version(), _descriptions()[0]
+
+
 def _descriptions() -> tuple[str, list[str]]:
     """Return a hash of the statements for views and comments, and the statements."""
     statements = [*map(view_sql, VIEWS), *comment_sql()]

@@ -49,7 +49,8 @@ def run_study(
     session = Session(study, store, say, watch, training, cluster)
     _check(session, teacher)
     played = [_played(session, model, teacher) for model in study.models]
-    models = [results_of(session.store, study, each) for each in played]
+    with store.held() as reads:
+        models = [results_of(reads, study, each) for each in played]
     parts = [part for model in models for part in answer(model, several=len(models) > 1)]
     data = {
         "size": study.size,
@@ -61,7 +62,9 @@ def run_study(
     }
     text = json.dumps(data, indent=1, default=_json)
     (study.folder / "study.json").write_text(text + "\n", encoding="utf-8")
-    page = as_markdown(study, _versions(), models, parts, _write_reports(session, played))
+    with store.held() as reads:
+        beside = _write_reports(reads, study.folder, played)
+    page = as_markdown(study, _versions(), models, parts, beside)
     (study.folder / "study.md").write_text(page, encoding="utf-8")
     say(f"wrote {study.folder / 'study.md'}, {study.folder / 'report.html'}")
     found: dict[str, Any] = json.loads(text)
@@ -119,9 +122,8 @@ def _versions() -> str:
     return f"{numbers['localsim']}, {others}, leakage detector {DETECTOR}"
 
 
-def _write_reports(session: Session, played: Sequence[StudiedModel]) -> list[str]:
+def _write_reports(store: Store, folder: Path, played: Sequence[StudiedModel]) -> list[str]:
     """Write a report of each model with its arms, and the paper's figures beside ours; return its tables as lines."""
-    folder, store = session.study.folder, session.store
     beside: list[str] = []
     for number, each in enumerate(played, start=1):
         conditions, end = each.conditions(store), "" if number == 1 else f"-{number}"

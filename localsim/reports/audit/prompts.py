@@ -99,16 +99,18 @@ class Audit:
 
 def audit_run(store: Store, run_id: str) -> Audit:
     """Check every stored prompt of a run, and what the rules told in it."""
-    scenarios = stored_scenarios(store, run_id)
+    with store.held() as reads:
+        scenarios = stored_scenarios(reads, run_id)
+        spoken = queries.spoken_turns(reads, run_id)
+        stored = queries.prompts_of_run(reads, run_id)
+        contents = contents_of(reads, list({part for row in stored for part in (*row.hashes, row.prefill_hash)}))
     rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for turn in queries.spoken_turns(store, run_id):
+    for turn in spoken:
         rows[turn["episode_id"]].append(turn)
     checked = 0
     violations: list[Violation] = []
     prompts: dict[tuple[str, int | None], str] = {}
     talks: dict[str, Readers] = {}
-    stored = queries.prompts_of_run(store, run_id)
-    contents = contents_of(store, list({part for row in stored for part in (*row.hashes, row.prefill_hash)}))
     for row in stored:
         loaded = scenarios[row.scenario_hash]
         if row.episode_id not in talks:

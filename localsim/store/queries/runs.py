@@ -144,10 +144,9 @@ def texts_of_run(store: Store, run_id: str) -> tuple[list[Row], dict[str, list[R
     return episodes, ofs[0], ofs[1]
 
 
-def only_scripted(store: Store, run_id: str) -> bool:
-    """Return True if a run used no language model."""
-    models = json.loads(run_row(store, run_id)["models_json"])
-    return all(identity["kind"] == "scripted" for identity in models.values())
+def only_scripted(models_json: str) -> bool:
+    """Return True if a run with these models used no language model."""
+    return all(identity["kind"] == "scripted" for identity in json.loads(models_json).values())
 
 
 def finished_episodes(store: Store, run_id: str) -> dict[str, str]:
