@@ -177,7 +177,7 @@ def class_with_phones(camera: Camera, path: Path) -> None:
         projector, phone = camera.page(PROJECTOR), camera.page(PHONE)
         projector.goto(f"{base}/class/teacher?key={hall.opening.teacher}&token={hall.opening.access}")
         enter(camera, phone, base, hall)
-        own = max(hall.live.values(), key=lambda live: live.talk.number)
+        own = max(hall.live.values(), key=lambda live: live.meeting.number)
         speak(hall, own, 1)
         phone.wait_for_selector(MY_TURN)
         phone.evaluate("scrollTo(0, 0)")
@@ -219,8 +219,8 @@ def bet_on_phone(camera: Camera, phone: Page) -> None:
 
 def speak(hall: Hall, live: Live, turns: int = 1000) -> None:
     """Let scripted players go on with a talk: up to so many turns in all, or to its end."""
-    draws = random.Random(live.talk.number)
-    play = omniscient if live.talk.mode == "mindreaders" else auto
+    draws = random.Random(live.meeting.number)
+    play = omniscient if live.meeting.mode == "mindreaders" else auto
     while not live.ended and len(live.turns) < turns:
         request = hall.players.asked(live.spec.hash)
         if request is None:
@@ -234,7 +234,7 @@ def bet(hall: Hall, seat: Seat) -> None:
     hall.bet_best(seat, "mindreaders" if seat.number % 3 else "agents")
     read = hall.to_read(seat)
     if read is not None:
-        hall.bet_saw(seat, read.talk.number, (len(read.turns) < 4) != (seat.number % 4 == 1))
+        hall.bet_saw(seat, read.meeting.number, (len(read.turns) < 4) != (seat.number % 4 == 1))
 
 
 if __name__ == "__main__":

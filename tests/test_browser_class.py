@@ -124,8 +124,8 @@ def test_both_sides_are_in_reach_on_a_phone_and_a_lost_class_says_so(browser: Br
         for page in pages:
             page.goto(f"{base}/class?token={hall.opening.access}")
             page.click("text=Take a seat")
-        minds = next(live for live in hall.live.values() if live.talk.mode == "mindreaders")
-        page = pages[min(minds.talk.people.values()) - 1]
+        minds = next(live for live in hall.live.values() if live.meeting.mode == "mindreaders")
+        page = pages[min(minds.meeting.people.values()) - 1]
         page.wait_for_selector("text=Your goal.")
         role = page.locator("h1").inner_text().removeprefix("You are ")
         for agent in sorted(minds.spec.scenario.agents, key=lambda agent: agent.name != role):

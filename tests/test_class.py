@@ -279,7 +279,7 @@ def first_speaker(hall: Hall) -> int:
     while (request := hall.players.asked(live.spec.hash)) is None:
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    return live.talk.people[request.speaker]
+    return live.meeting.people[request.speaker]
 
 
 def test_modes_are_balanced_in_every_block_of_talks() -> None:
@@ -289,7 +289,7 @@ def test_modes_are_balanced_in_every_block_of_talks() -> None:
             register.apply({"event": "sit", "seat": seat, "key": str(seat)})
         register.apply(register.next_talk([2 * number + 1, 2 * number + 2]))
         if number % 4 == 3:
-            counts = Counter((talk.scenario, talk.mode) for talk in register.talks.values())
+            counts = Counter((talk.scenario, talk.mode) for talk in register.meetings.values())
             assert set(counts.values()) == {number // 4 + 1} and len(counts) == 4
     assert sorted(register.letters().values()) == ["A", "B"]
 
@@ -306,7 +306,7 @@ def test_a_phone_sees_its_own_observation_alone(tmp_path: Path) -> None:
             assert f'You are <bdi dir="auto">{role}' in page
             other = next(agent for agent in live.spec.scenario.agents if agent.name != role)
             secret = other.facts[0].text in page
-            assert secret == (live.talk.mode == "mindreaders")
+            assert secret == (live.meeting.mode == "mindreaders")
             assert "mindreaders" not in page and "agents" not in page, "the page tells the mode"
 
 
@@ -330,7 +330,7 @@ def test_a_freed_seat_goes_to_the_next_phone_with_its_talk(tmp_path: Path) -> No
         hall.free(1)
         assert "Take a seat" in one.get("/class").text
         assert f'You are <bdi dir="auto">{role}' in joined(three)
-        assert len(hall.register.seats) == 2 and len(hall.register.talks) == 1
+        assert len(hall.register.seats) == 2 and len(hall.register.meetings) == 1
         assert "Waiting for a partner" in joined(one)
 
 

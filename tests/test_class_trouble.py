@@ -29,6 +29,7 @@ from localsim.web.classroom.phone_pages import ENTRANCE
 from localsim.web.classroom.seats import Register, Seat
 from localsim.web.floor.floor import Floor
 from localsim.web.floor.ledger import Ledger
+from localsim.web.floor.state import Live, Meeting
 from localsim.web.guard import Allowance
 from tests.test_class import SCENARIOS, app_of, first_speaker, free_port, hall_at, joined
 from tests.web_server import field
@@ -159,7 +160,7 @@ def test_a_class_plays_against_an_earlier_one(tmp_path: Path) -> None:
         (live,) = hall.live.values()
         until(lambda: live.completed)
         assert results.contest(hall, replace(before, talks=[replace(old, scenario_id="other")])) == (0, 0, 0)
-        before = replace(before, talks=[replace(old, scenario_id=live.spec.scenario.id, mode=live.talk.mode)])
+        before = replace(before, talks=[replace(old, scenario_id=live.spec.scenario.id, mode=live.meeting.mode)])
         assert results.contest(hall, before) == (0, 0, 1), "neither reached its goal"
         live.success = 1.0
         for client in (speaker, projector):
@@ -240,21 +241,21 @@ def test_players_bet_on_a_talk_of_others_which_their_own_page_does_not_give_away
         page = first.post("/class/bet", data={"csrf": field(page, "csrf"), "best": "agents"}).text
         assert "When a talk of others has ended, it appears here" in page
         other = hall.live[2]
-        until(lambda: any(hall.ways(other, role) for role in other.talk.people))
+        until(lambda: any(hall.ways(other, role) for role in other.meeting.people))
         for words in ("First words", "Last words"):
-            role = next(role for role in other.talk.people if hall.ways(other, role))
-            speaker = clients[other.talk.people[role] - 1]
+            role = next(role for role in other.meeting.people if hall.ways(other, role))
+            speaker = clients[other.meeting.people[role] - 1]
             said = {"csrf": field(speaker.get("/class").text, "csrf"), "turn": str(len(other.turns)), "text": words}
             leaves = {"leave": "1"} if words == "Last words" else {}
             speaker.post("/class/say", data={**said, **leaves})
-            until(lambda: other.ended or any(hall.ways(other, role) for role in other.talk.people))
+            until(lambda: other.ended or any(hall.ways(other, role) for role in other.meeting.people))
         page = first.get("/class").text
         assert "First words" in page and "What could these two see" in page and "agents" not in page
         assert "data-reload" in first.get("/class/part?on=done").text, "a phone that waits loads the talk by itself"
         bet = {"csrf": field(page, "csrf"), "about": field(page, "about"), "saw": "yes"}
         assert "Your bets are stored" in first.post("/class/bet", data=bet).text
         bets = results.bets_of(hall)
-        assert (bets.count, bets.placed) == (1, 2) and bets.right == (other.talk.mode == "mindreaders")
+        assert (bets.count, bets.placed) == (1, 2) and bets.right == (other.meeting.mode == "mindreaders")
         hall.reveal()
         revealed = first.get("/class").text
         assert "Of the talk that you read" in revealed and "<b>each side sees only its own</b>" in revealed
@@ -329,6 +330,31 @@ def test_a_seat_is_found_while_another_phone_joins() -> None:
 
     register.seats = {1: Joining(1, "first"), 2: Seat(2, "second")}
     assert register.seat_of("second") is register.seats[2]
+
+
+def test_a_phone_that_asks_in_the_instant_in_which_its_talk_begins_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begins, goes_on, add = threading.Event(), threading.Event(), Floor._add
+
+    def slow(hall: Floor, meeting: Meeting) -> Live:
+        begins.set()  # the seats have the talk, and `live` has not
+        goes_on.wait(timeout=10)
+        return add(hall, meeting)
+
+    with hall_at(tmp_path / "i.duckdb") as hall:
+        first, found = hall.join("one"), list[Live | None]()
+        monkeypatch.setattr(Floor, "_add", slow)
+        second = threading.Thread(target=hall.join, args=("two",))
+        second.start()
+        assert begins.wait(timeout=10) and first.talk == 1
+        asks = threading.Thread(target=lambda: found.append(hall.live_of(first)))
+        asks.start()
+        asks.join(timeout=0.2)
+        goes_on.set()
+        for thread in (second, asks):
+            thread.join(timeout=10)
+        assert found == [hall.live[1]]
 
 
 def test_an_allowance_comes_back_with_time(monkeypatch: pytest.MonkeyPatch) -> None:

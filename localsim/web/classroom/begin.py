@@ -118,7 +118,7 @@ def opening_of(ledger: Ledger, wish: Wish) -> tuple[ClassOpening, bool]:
 
 
 def _tell_continued(say: Say, hall: Hall, moved: bool) -> None:
-    seats, talks = len(hall.register.seats), len(hall.register.talks)
+    seats, talks = len(hall.register.seats), len(hall.register.meetings)
     if hall.register.ended:
         say(f"the class was ended before: its run is completed ({seats} seats, {talks} talks; --new begins another)")
     else:

@@ -24,7 +24,7 @@ from localsim.web.classroom.replaying import PREFIX, EarlierClass, decisions_of,
 from localsim.web.classroom.seats import Register, Seat
 from localsim.web.floor.floor import Floor
 from localsim.web.floor.ledger import Ledger
-from localsim.web.floor.state import Event, Live, Talk
+from localsim.web.floor.state import Event, Live, Meeting
 from localsim.web.guard import Allowance
 
 TASK = "bet"
@@ -97,7 +97,8 @@ class Hall(Floor):
 
     def live_of(self, seat: Seat) -> Live | None:
         """The newest talk of a seat."""
-        return None if seat.talk is None else self.live[seat.talk]
+        with self.changed:  # a seat has its talk an instant before the talk is in `live`
+            return None if seat.talk is None else self.live[seat.talk]
 
     def with_computer(self, seat: Seat) -> None:
         """Give a seat that waits a talk with the computer."""
@@ -118,16 +119,16 @@ class Hall(Floor):
         """Keep the bet of a seat on the better mode; a second one replaces it. Raises InvalidInput."""
         with self.changed:
             live = self._bets_after(seat)
-            self._record("bet", seat=seat.number, talk=live.talk.number, best=best)
+            self._record("bet", seat=seat.number, talk=live.meeting.number, best=best)
 
     def bet_saw(self, seat: Seat, about: int, saw: bool) -> None:
         """Keep the bet of a seat on what the players of another talk saw. Raises InvalidInput."""
         with self.changed:
             live = self._bets_after(seat)
             read = self.live.get(about)
-            if read is None or not read.completed or seat.number in read.talk.people.values():
+            if read is None or not read.completed or seat.number in read.meeting.people.values():
                 raise InvalidInput("this is no talk of others that has ended", hint="load the page again")
-            self._record("bet", seat=seat.number, talk=live.talk.number, about=about, saw=saw)
+            self._record("bet", seat=seat.number, talk=live.meeting.number, about=about, saw=saw)
 
     def to_read(self, seat: Seat) -> Live | None:
         """The talk of others on which a seat bets next; None as long as there is none.
@@ -141,13 +142,13 @@ class Hall(Floor):
             others = [
                 live
                 for live in self.live.values()
-                if live.completed and len(live.turns) > 1 and live.talk.number not in own
-                and seat.number not in live.talk.people.values()
+                if live.completed and len(live.turns) > 1 and live.meeting.number not in own
+                and seat.number not in live.meeting.people.values()
             ]  # fmt: skip
-            scenario = self.register.talks[seat.talk or 0].scenario
+            scenario = self.register.meetings[seat.talk or 0].scenario
             return min(
                 others,
-                key=lambda live: (live.talk.scenario != scenario, read[live.talk.number], live.talk.number),
+                key=lambda live: (live.meeting.scenario != scenario, read[live.meeting.number], live.meeting.number),
                 default=None,
             )
 
@@ -208,8 +209,8 @@ class Hall(Floor):
 
     # ---- the run ---------------------------------------------------------------------------------------------------
 
-    def spec_of(self, talk: Talk) -> EpisodeSpec:
-        return spec_of(self.scenarios[talk.scenario].scenario, talk, self.opening)
+    def spec_of(self, meeting: Meeting) -> EpisodeSpec:
+        return spec_of(self.scenarios[meeting.scenario].scenario, meeting, self.opening)
 
     def answers_in(self, event: Event) -> Iterator[AnswerRow]:
         """Yield the row of a bet: on the better mode beside the player's own talk, else beside the talk they read."""

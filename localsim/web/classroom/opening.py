@@ -14,7 +14,7 @@ from localsim.runs.plan import Plan
 from localsim.web.classroom.seats import MODES
 from localsim.web.floor.floor import Terms
 from localsim.web.floor.ledger import Doors
-from localsim.web.floor.state import Talk
+from localsim.web.floor.state import Meeting
 
 _SYLLABLES = [first + second for first in "bdfgklmnprstvz" for second in "aeiou"]
 
@@ -51,9 +51,9 @@ def new_tokens() -> dict[str, str]:
     return {"access": secrets.token_urlsafe(9), "teacher": secrets.token_urlsafe(12), "code": join_code()}
 
 
-def spec_of(scenario: Scenario, talk: Talk, opening: ClassOpening) -> EpisodeSpec:
-    """The episode of a talk."""
-    return talk.spec(scenario, opening.computer, opening.seed, opening.edition)
+def spec_of(scenario: Scenario, meeting: Meeting, opening: ClassOpening) -> EpisodeSpec:
+    """The episode of a meeting."""
+    return meeting.spec(scenario, opening.computer, opening.seed, opening.edition)
 
 
 def terms_of(scenarios: Sequence[LoadedScenario], opening: ClassOpening) -> Terms:
@@ -64,7 +64,7 @@ def terms_of(scenarios: Sequence[LoadedScenario], opening: ClassOpening) -> Term
         edition=opening.edition,
     )  # fmt: skip
     specs = [
-        spec_of(loaded.scenario, Talk(0, place, mode, 0, {}), opening)
+        spec_of(loaded.scenario, Meeting(0, place, mode, 0, {}), opening)
         for place, loaded in enumerate(scenarios)
         for mode in MODES
     ]

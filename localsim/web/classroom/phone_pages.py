@@ -70,7 +70,7 @@ def state_of(hall: Hall, seat: Seat | None) -> str:
 
 
 def _next_bet(hall: Hall, seat: Seat, live: Live) -> str:
-    bet = seat.bets.get(live.talk.number, Bet())
+    bet = seat.bets.get(live.meeting.number, Bet())
     if bet.best is None and results.has_goal(hall):
         return "bet"
     return "read" if bet.saw is None and hall.to_read(seat) is not None else "done"
@@ -125,11 +125,11 @@ def _values(request: Request, seat: Seat | None, state: str) -> dict[str, Any]:
         return values | {"offer": hall.waited(seat) > _ALONE_AFTER_S, "computer": hall.opening.computer}
     if live is not None:
         values |= talk_values(hall, live, hall.register.role_of(seat))
-    bet = seat.bets.get(live.talk.number) if live else None
+    bet = seat.bets.get(live.meeting.number) if live else None
     if state in ("read", "done"):
         read = hall.to_read(seat)
         with hall.changed:
-            others = any(seat.number not in each.talk.people.values() for each in hall.live.values())
+            others = any(seat.number not in each.meeting.people.values() for each in hall.live.values())
         values |= {
             "others": others,
             "read": read,

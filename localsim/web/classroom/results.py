@@ -117,7 +117,7 @@ def by_mode(hall: Hall) -> list[ModeRow]:
     """The talks of this class so far, a row for each mode."""
     with hall.changed:
         done = _outcomes(hall)
-        going = Counter(live.talk.mode for live in hall.live.values() if not live.ended)
+        going = Counter(live.meeting.mode for live in hall.live.values() if not live.ended)
     return [_row(mode, done, going[mode]) for mode in MODES]
 
 
@@ -136,7 +136,7 @@ def bets_of(hall: Hall) -> Bets:
     with hall.changed:
         placed = [bet for seat in hall.register.seats.values() for bet in seat.bets.values()]
         read = [
-            (hall.register.talks[bet.about].mode, bet.saw)
+            (hall.register.meetings[bet.about].mode, bet.saw)
             for bet in placed
             if bet.about is not None and bet.saw is not None
         ]
@@ -171,7 +171,7 @@ def outcome_of(live: Live) -> Outcome | None:
     """A talk of this class; None until it is completed."""
     if not live.completed:
         return None
-    return Outcome(live.spec.scenario.id, live.talk.mode, live.success, len(live.turns), live.fault)
+    return Outcome(live.spec.scenario.id, live.meeting.mode, live.success, len(live.turns), live.fault)
 
 
 def _outcomes(hall: Hall) -> list[Outcome]:

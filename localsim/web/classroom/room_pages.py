@@ -112,7 +112,7 @@ def _seat_row(hall: Hall, number: int) -> dict[str, Any]:
     elif not live.ended:
         state = f"talks, {len(live.turns)} turns"
     else:
-        state = "has bet" if live.talk.number in seat.bets else "has talked"
+        state = "has bet" if live.meeting.number in seat.bets else "has talked"
     gone = away is None or away > _LONG_S
     return {
         "number": number,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from localsim.conversation.episode import Mode
-from localsim.web.floor.state import Event, State, Talk
+from localsim.web.floor.state import Event, Meeting, State
 
 MODES: tuple[Mode, ...] = ("agents", "mindreaders")
 """The modes that people can play, in the order of tables."""
@@ -40,7 +40,7 @@ class Seat:
     """True while it waits for a talk."""
 
 
-class Register(State[Talk]):
+class Register(State[Meeting]):
     """Seats, talks and bets of one class. It changes through `apply` alone."""
 
     def __init__(self, scenarios: Sequence[tuple[str, ...]], seed: int, events: Iterable[Event] = ()) -> None:
@@ -61,10 +61,10 @@ class Register(State[Talk]):
         elif kind == "again":
             self.seats[event["seat"]].waiting = True
         elif kind == "talk":
-            talk = Talk(event["talk"], event["scenario"], event["mode"], event["index"], event["people"])
-            self.talks[talk.number] = talk
-            for number in talk.people.values():
-                self.seats[number].talk, self.seats[number].waiting = talk.number, False
+            meeting = Meeting(event["talk"], event["scenario"], event["mode"], event["index"], event["people"])
+            self.meetings[meeting.number] = meeting
+            for number in meeting.people.values():
+                self.seats[number].talk, self.seats[number].waiting = meeting.number, False
         elif kind == "bet":
             bets, answers = self.seats[event["seat"]].bets, ("best", "about", "saw")
             before = bets.get(event["talk"], Bet())
@@ -85,11 +85,11 @@ class Register(State[Talk]):
 
     def role_of(self, seat: Seat) -> str:
         """The role of a seat in its newest talk. Raises KeyError without one."""
-        return self.talks[seat.talk or 0].role_of(seat.number)
+        return self.meetings[seat.talk or 0].role_of(seat.number)
 
     def next_size(self) -> int:
         """The number of roles of the next talk."""
-        return len(self.scenarios[self._condition(len(self.talks) + 1)[0]])
+        return len(self.scenarios[self._condition(len(self.meetings) + 1)[0]])
 
     def _condition(self, number: int) -> tuple[int, Mode]:
         """The scenario and mode of a talk: each block of talks has all of them once, in an order of its own."""
@@ -100,9 +100,9 @@ class Register(State[Talk]):
 
     def next_talk(self, seats: Sequence[int]) -> Event:
         """The event that puts seats into the next talk."""
-        number = len(self.talks) + 1
+        number = len(self.meetings) + 1
         scenario, mode = self._condition(number)
-        index = sum((talk.scenario, talk.mode) == (scenario, mode) for talk in self.talks.values())
+        index = sum((meeting.scenario, meeting.mode) == (scenario, mode) for meeting in self.meetings.values())
         roles = list(self.scenarios[scenario])
         random.Random(f"{self.seed}/{number}").shuffle(roles)
         people = dict(zip(roles, seats, strict=False))

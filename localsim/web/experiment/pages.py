@@ -118,7 +118,12 @@ def _values(lab: Lab, person: Participant | None, step: Step) -> dict[str, Any]:
     if step == "rubric" and live is not None:
         role = lab.role_of(person, live)
         asked = {agent: list(own) for agent, own in groupby(lab.to_judge(person, live), lambda each: each.agent)}
-        return values | {**talk_values(lab, live, role), "talk": live.talk.number, "asked": asked, "unknown": UNKNOWN}
+        return values | {
+            **talk_values(lab, live, role),
+            "talk": live.meeting.number,
+            "asked": asked,
+            "unknown": UNKNOWN,
+        }
     return values
 
 

@@ -37,7 +37,7 @@ from localsim.store.records import AnswerRow, Record, RunRecord, ScoreRecord, ep
 from localsim.web.floor.beats import open_beat, start_of, ways_in
 from localsim.web.floor.ledger import Ledger
 from localsim.web.floor.players import Players
-from localsim.web.floor.state import Event, Live, State, Talk
+from localsim.web.floor.state import Event, Live, Meeting, State
 
 _SAID_S = 20.0
 """Longest wait until a turn is on the disk."""
@@ -99,8 +99,8 @@ class Floor(runner.Guests):
 
     def recall(self) -> None:
         """Add the conversations of the register, with what the database knows of those that have ended."""
-        for talk in self.register.talks.values():
-            self._add(talk)
+        for meeting in self.register.meetings.values():
+            self._add(meeting)
         self.store.take_in_leftovers()
         if not has_run(self.store, self.run_id):
             return
@@ -152,7 +152,7 @@ class Floor(runner.Guests):
 
     # ---- what differs between floors -------------------------------------------------------------------------------
 
-    def spec_of(self, talk: Any) -> EpisodeSpec:
+    def spec_of(self, meeting: Any) -> EpisodeSpec:
         """The episode of a conversation."""
         raise NotImplementedError
 
@@ -205,7 +205,7 @@ class Floor(runner.Guests):
     def ways(self, live: Live, role: str) -> tuple[Way, ...]:
         """The ways in which a role can act now; () where it has to wait. Only under the lock."""
         beat = None if live.ended else open_beat(live.spec, live.turns)
-        if beat is None or (live.talk.number, role, beat.start) in self.register.choices:
+        if beat is None or (live.meeting.number, role, beat.start) in self.register.choices:
             return ()
         request = self.players.asked(live.spec.hash)
         asked = request is not None and request.speaker == role
@@ -217,7 +217,9 @@ class Floor(runner.Guests):
         beat = None if live.ended else open_beat(live.spec, live.turns)
         if beat is None or len(others) < 2:
             return others
-        chosen = {who for talk, who, start in self.register.choices if (talk, start) == (live.talk.number, beat.start)}
+        chosen = {
+            who for talk, who, start in self.register.choices if (talk, start) == (live.meeting.number, beat.start)
+        }
         return [name for name in beat.waiting if name != role and name not in chosen]
 
     def take(self, live: Live, role: str, place: int, action: Action) -> None:
@@ -246,11 +248,11 @@ class Floor(runner.Guests):
 
     def _choose(self, live: Live, role: str, place: int, action: Action) -> None:
         """Keep a choice in a beat in which several act at the same time; the first one counts."""
-        kept = self.register.choices.get((live.talk.number, role, place))
+        kept = self.register.choices.get((live.meeting.number, role, place))
         if kept is None:
             values = None if action.values is None else list(action.values)
             self._record(
-                "choice", talk=live.talk.number, role=role, beat=place, type=action.type, text=action.text,
+                "choice", talk=live.meeting.number, role=role, beat=place, type=action.type, text=action.text,
                 values=values,
             )  # fmt: skip
             self.hand_in()
@@ -263,7 +265,7 @@ class Floor(runner.Guests):
             request = None if live.ended else self.players.asked(live.spec.hash)
             if request is None:
                 continue
-            kept = self.register.choices.get((live.talk.number, request.speaker, start_of(live.turns)))
+            kept = self.register.choices.get((live.meeting.number, request.speaker, start_of(live.turns)))
             if kept is not None:
                 self.players.give(live.spec.hash, request.speaker, request.turn, kept)
 
@@ -276,14 +278,14 @@ class Floor(runner.Guests):
             self._ledger.append(line)
         self.register.apply(line)
         if event == "talk":
-            self._queue.append(self._add(self.register.talks[fields["talk"]]).spec)
+            self._queue.append(self._add(self.register.meetings[fields["talk"]]).spec)
         self._answers += self.answers_in(line)
         self.changed.notify_all()
 
-    def _add(self, talk: Talk) -> Live:
-        spec = self.spec_of(talk)
-        live = Live(talk, spec, episode_id_of(self.run_id, spec))
-        self.live[talk.number] = self._by_spec[spec.hash] = live
+    def _add(self, meeting: Meeting) -> Live:
+        spec = self.spec_of(meeting)
+        live = Live(meeting, spec, episode_id_of(self.run_id, spec))
+        self.live[meeting.number] = self._by_spec[spec.hash] = live
         return live
 
     # ---- what the run tells and asks -------------------------------------------------------------------------------

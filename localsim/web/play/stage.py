@@ -26,7 +26,7 @@ from localsim.store.database import Store
 from localsim.store.queries import pages as page_queries
 from localsim.store.records import RunRecord
 from localsim.web.floor.floor import Floor, Terms
-from localsim.web.floor.state import State, Talk
+from localsim.web.floor.state import Meeting, State
 
 MOST_GAMES, MOST_MODELS = 60, 2
 """Games in progress at a time, and how many of them may load a model."""
@@ -62,9 +62,9 @@ class Game(Floor):
         self._notices: list[str] = []
         specs = self.plan.specs()
         terms = Terms("game", self.plan, [name for name in models_of(specs) if name != NAME], specs)
-        register: State[Talk] = State()
+        register: State[Meeting] = State()
         super().__init__(store, runner.new_run_id(datetime.now(UTC)), terms, register, None, self._notices.append)
-        self.talk = self._add(Talk(1, 0, mode, 0, dict.fromkeys(roles, 0)))
+        self.talk = self._add(Meeting(1, 0, mode, 0, dict.fromkeys(roles, 0)))
 
     @property
     def turns(self) -> list[Turn]:
