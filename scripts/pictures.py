@@ -208,7 +208,9 @@ def enter(camera: Camera, phone: Page, base: str, hall: Hall) -> None:
 
 def bet_on_phone(camera: Camera, phone: Page) -> None:
     """Place the two bets of a phone whose talk has ended."""
-    phone.get_by_label("Both sides see everything").check()
+    phone.wait_for_selector("h1:text('Your bets')")
+    for box in phone.get_by_label("Both sides see everything").all():
+        box.check()
     phone.click("text=Place the bet")
     phone.wait_for_selector("text=Read a talk of others")
     camera.take(phone, "web-class-bet-phone")
@@ -231,7 +233,8 @@ def speak(hall: Hall, live: Live, turns: int = 1000) -> None:
 
 def bet(hall: Hall, seat: Seat) -> None:
     """Place the two bets of a seat whose talk has ended: short talks look as if both saw all."""
-    hall.bet_best(seat, "mindreaders" if seat.number % 3 else "agents")
+    turns, hits = ("mindreaders" if seat.number % several else "same" for several in (3, 2))
+    hall.bet_modes(seat, turns=turns, hits=hits)
     read = hall.to_read(seat)
     if read is not None:
         hall.bet_saw(seat, read.meeting.number, (len(read.turns) < 4) != (seat.number % 4 == 1))

@@ -15,7 +15,6 @@ from typing import Any, Literal
 
 from localsim.conversation.episode import EpisodeSpec
 from localsim.conversation.transcript import Action, Turn
-from localsim.errors import InvalidInput
 from localsim.evaluators.judge import Judge
 from localsim.families.interviews.items import Bank
 from localsim.scenarios.experiments.read import Study
@@ -30,6 +29,7 @@ from localsim.web.floor.floor import Floor
 from localsim.web.floor.ledger import Ledger
 from localsim.web.floor.state import Event, Live
 from localsim.web.guard import Allowance
+from localsim.web.phrases.table import Refused
 
 Step = Literal["consent", "full", "complete", "before", "wait", "talk", "rate", "rubric", "after", "debrief", "gone"]
 HERE_S = 40.0
@@ -140,13 +140,13 @@ class Lab(Floor):
     # ---- what participants do --------------------------------------------------------------------------------------
 
     def agree(self, key: str) -> Participant:
-        """Give a place to a person who agrees; the same person again keeps theirs. Raises InvalidInput."""
+        """Give a place to a person who agrees; the same person again keeps theirs. Raises Refused."""
         with self.changed:
             person = self.register.person_of(key)
             if person is None:
                 found = self.register.next_place(self._away())
                 if found is None or self.register.complete:
-                    raise InvalidInput("all places are taken now", hint="thank you; try again later")
+                    raise Refused("places_taken")
                 place, lost = found
                 if lost is not None:
                     self._leave(lost, "away")
@@ -160,53 +160,53 @@ class Lab(Floor):
             return person
 
     def answer(self, person: Participant, part: Part, bank_id: str, sent: Mapping[str, str]) -> None:
-        """Keep the answers to a form; the first ones count. Raises InvalidInput."""
+        """Keep the answers to a form; the first ones count. Raises Refused."""
         with self.changed:
             if (part, bank_id) in person.forms:
                 return
             bank = self.next_form(person, part)
             if self.step(person) != part or bank is None or bank.id != bank_id:
-                raise InvalidInput("this form is not the next one", hint="load the page again")
+                raise Refused("other_form")
             self._note("form", person.number, part=part, bank=bank.id, answers=answers_from(bank, sent))
             self._advance(person)
 
     def rate(self, person: Participant, turn: int, sent: Mapping[str, str] | None) -> None:
-        """Keep the ratings of a message, or that it was skipped (None); the first ones count. Raises InvalidInput."""
+        """Keep the ratings of a message, or that it was skipped (None); the first ones count. Raises Refused."""
         with self.changed:
             live, wanted, bank = self.live_of(person), self.study.experiment.ratings, self.study.ratings
             if live is None or wanted is None or bank is None:
-                raise InvalidInput("nothing is rated here", hint="load the page again")
+                raise Refused("not_rated")
             if (live.meeting.number, turn) in person.ratings:
                 return
             due = self.to_rate(person, live)
             if due is None or due.index != turn:
-                raise InvalidInput("this message cannot be rated now", hint="load the page again")
+                raise Refused("message_later")
             if sent is None and wanted.required:
-                raise InvalidInput("this message has to be rated", hint="go back and choose an answer")
+                raise Refused("message_needed")
             answers: Mapping[str, Any] = {} if sent is None else answers_from(bank, sent)
             self._note("rating", person.number, talk=live.meeting.number, turn=turn, answers=answers)
             self._advance(person)
 
     def judge(self, person: Participant, talk: int, sent: Mapping[str, str]) -> None:
-        """Keep the answers to the rubric about a talk; the first ones count. Raises InvalidInput."""
+        """Keep the answers to the rubric about a talk; the first ones count. Raises Refused."""
         with self.changed:
             if talk in person.judged:
                 return
             live = self.live_of(person)
             if live is None or live.meeting.number != talk or self.step(person) != "rubric":
-                raise InvalidInput("this talk cannot be rated now", hint="load the page again")
+                raise Refused("talk_later")
             answers = ratings_from(self.to_judge(person, live), sent)
             self._note("rubric", person.number, talk=talk, answers=answers)
             self._advance(person)
 
     def say(self, person: Participant, place: int, action: Action) -> None:
-        """Take a turn of a participant, as `Floor.take` does. Raises InvalidInput."""
+        """Take a turn of a participant, as `Floor.take` does. Raises Refused."""
         with self.changed:
             live = self.live_of(person)
             if live is None or person.out:
-                raise InvalidInput("you have no talk", hint="load the page again")
+                raise Refused("no_talk")
             if self.step(person) == "rate":
-                raise InvalidInput("rate the last message first", hint="load the page again")
+                raise Refused("rate_first")
         self.take(live, self.role_of(person, live), place, action)
 
     def withdraw(self, person: Participant) -> None:
@@ -348,7 +348,7 @@ class Lab(Floor):
             "condition": person.condition, "place": person.place, "status": person.status,
             "roles": {place: self.role_of(person, live) for place, live in talks.items()},
             "consent": experiment.consent.version, "completion": person.completion,
-            "description": hash_of(self.study.description),
+            "description": hash_of(self.study.description), "language": self.opening.language,
         }  # fmt: skip
         shown = {place: live.episode_id for place, live in talks.items()}
         seconds = None if person.done is None else round(person.done - person.at, 1)

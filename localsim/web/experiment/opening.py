@@ -23,6 +23,8 @@ class ExperimentOpening(Doors):
     """Hash of the experiment with all that it names."""
     model: str
     """The partner that the command line names."""
+    language: str = "en"
+    """That of the pages; ledgers of the time before do not name it."""
 
 
 def partner_of(arm: Arm, model: str) -> str:

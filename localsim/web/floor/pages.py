@@ -62,11 +62,12 @@ def talk_values(floor: Floor, live: Live, role: str) -> dict[str, Any]:
         "relations": relationship_lines(seen),
         "colours": marks.colours(scenario.names),
         "scenario": scenario,
+        "tongue": floor.tongues[scenario.id],
     }
 
 
 def sent_action(floor: Floor, live: Live, role: str, form: SentForm) -> tuple[int, Action]:
-    """The first turn of the beat that a form answers, and the action in it. Raises InvalidInput."""
+    """The first turn of the beat that a form answers, and the action in it. Raises Refused."""
     scenario = live.spec.scenario
     sent = form.multi_items()
     if not scenario.moves and "kind" not in form:

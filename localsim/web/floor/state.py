@@ -56,6 +56,8 @@ class Live:
     ended: bool = False
     completed: bool = False
     success: float | None = None
+    hits: tuple[int, ...] = ()
+    """The turns that nobody could know from the conversation (`Family.hits`)."""
     fault: str | None = None
     """The worst fault of a conversation that does not play; '' if it plays, None if that is not scored."""
     problem: str = ""

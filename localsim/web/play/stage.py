@@ -27,6 +27,7 @@ from localsim.store.queries import pages as page_queries
 from localsim.store.records import RunRecord
 from localsim.web.floor.floor import Floor, Terms
 from localsim.web.floor.state import Meeting, State
+from localsim.web.phrases.table import Refused
 
 MOST_GAMES, MOST_MODELS = 60, 2
 """Games in progress at a time, and how many of them may load a model."""
@@ -152,18 +153,15 @@ class Stage:
         going = [game for game in self._games.values() if not game.done]
         models = [game for game in going if len(game.seats) < len(game.scenario.scenario.names)]
         if len(going) >= MOST_GAMES:
-            raise InvalidInput(f"{MOST_GAMES} games are in progress", hint="wait until one has ended")
+            raise Refused("many_games", games=MOST_GAMES)
         if with_model and len(models) >= MOST_MODELS:
-            raise InvalidInput(
-                f"{MOST_MODELS} games with a model are in progress",
-                hint="wait until one has ended, or play with another person",
-            )
+            raise Refused("many_models", games=MOST_MODELS)
 
     def find(self, name: str, seat: str) -> tuple[Game, str]:
         """A game and the role of a seat. Raises InvalidInput."""
         game = self._games.get(name)
         if game is None or seat not in game.seats:
-            raise InvalidInput("no such seat", hint="the server may have been restarted since; start a new game")
+            raise Refused("no_game_seat")
         game.visited = time.monotonic()
         game.taken.add(seat)
         return game, game.seats[seat]
