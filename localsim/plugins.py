@@ -1,4 +1,4 @@
-"""Entry points of other packages, which add task families, evaluators and backends. Loaded only when named.
+"""Entry points of other packages, which add families, evaluators, backends and languages. Loaded only when named.
 
     [project.entry-points."localsim.backends"]
     mine = "my_package:open_backend"
@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from localsim.errors import InvalidInput, PluginFailed, suggest
 
-Kind = Literal["families", "evaluators", "backends"]
+Kind = Literal["families", "evaluators", "backends", "languages"]
 _loading: dict[tuple[Kind, str], EntryPoint] = {}
 """The entry points that have been asked for in this process: only their packages can be to blame for an error."""
 
@@ -46,7 +46,7 @@ def make(kind: Kind, name: str, *arguments: Any) -> Any:
         raise _unloadable(kind, found[0], error) from error
     version = getattr(made, "version", None)
     # Views choose the newest scores by this number.
-    if kind != "backends" and not (isinstance(version, str) and version.isdecimal()):
+    if kind in ("families", "evaluators") and not (isinstance(version, str) and version.isdecimal()):
         message = f"{kind} plugin {name!r} has the version {version!r}"
         raise InvalidInput(message, where=place_of(made, "version"), hint='a whole number as text, "1"')
     if not isinstance(getattr(made, "name", None), str):

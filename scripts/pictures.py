@@ -177,7 +177,7 @@ def class_with_phones(camera: Camera, path: Path) -> None:
         projector, phone = camera.page(PROJECTOR), camera.page(PHONE)
         projector.goto(f"{base}/class/teacher?key={hall.opening.teacher}&token={hall.opening.access}")
         enter(camera, phone, base, hall)
-        own = max(hall.live.values(), key=lambda live: live.talk.number)
+        own = max(hall.live.values(), key=lambda live: live.meeting.number)
         speak(hall, own, 1)
         phone.wait_for_selector(MY_TURN)
         phone.evaluate("scrollTo(0, 0)")
@@ -208,7 +208,9 @@ def enter(camera: Camera, phone: Page, base: str, hall: Hall) -> None:
 
 def bet_on_phone(camera: Camera, phone: Page) -> None:
     """Place the two bets of a phone whose talk has ended."""
-    phone.get_by_label("Both sides see everything").check()
+    phone.wait_for_selector("h1:text('Your bets')")
+    for box in phone.get_by_label("Both sides see everything").all():
+        box.check()
     phone.click("text=Place the bet")
     phone.wait_for_selector("text=Read a talk of others")
     camera.take(phone, "web-class-bet-phone")
@@ -219,8 +221,8 @@ def bet_on_phone(camera: Camera, phone: Page) -> None:
 
 def speak(hall: Hall, live: Live, turns: int = 1000) -> None:
     """Let scripted players go on with a talk: up to so many turns in all, or to its end."""
-    draws = random.Random(live.talk.number)
-    play = omniscient if live.talk.mode == "mindreaders" else auto
+    draws = random.Random(live.meeting.number)
+    play = omniscient if live.meeting.mode == "mindreaders" else auto
     while not live.ended and len(live.turns) < turns:
         request = hall.players.asked(live.spec.hash)
         if request is None:
@@ -231,10 +233,11 @@ def speak(hall: Hall, live: Live, turns: int = 1000) -> None:
 
 def bet(hall: Hall, seat: Seat) -> None:
     """Place the two bets of a seat whose talk has ended: short talks look as if both saw all."""
-    hall.bet_best(seat, "mindreaders" if seat.number % 3 else "agents")
+    turns, hits = ("mindreaders" if seat.number % several else "same" for several in (3, 2))
+    hall.bet_modes(seat, turns=turns, hits=hits)
     read = hall.to_read(seat)
     if read is not None:
-        hall.bet_saw(seat, read.talk.number, (len(read.turns) < 4) != (seat.number % 4 == 1))
+        hall.bet_saw(seat, read.meeting.number, (len(read.turns) < 4) != (seat.number % 4 == 1))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -19,6 +23,7 @@ from localsim.web.app import Site, create_app
 from localsim.web.classroom.hall import Hall
 from localsim.web.classroom.phone_pages import ENTRANCE, seat_name
 from localsim.web.guard import Access, hosts_of
+from localsim.web.phrases.table import Phrases, english, find
 from tests.test_browser import CHROMIUM, browser, picture, watched  # noqa: F401 - a fixture
 from tests.test_class import free_port, hall_at
 
@@ -29,7 +34,7 @@ PHONE, PROJECTOR = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 
 
 @contextmanager
-def class_served(path: Path, seed: int | None = None) -> Iterator[tuple[Hall, str]]:
+def class_served(path: Path, seed: int | None = None, language: str = "en") -> Iterator[tuple[Hall, str]]:
     """A class, and the address of its server, which asks for a token as it does on a network."""
     port = free_port()
     with hall_at(path, "mutual_friends_01", port=port, seed=seed) as hall:
@@ -38,7 +43,8 @@ def class_served(path: Path, seed: int | None = None) -> Iterator[tuple[Hall, st
             hosts_of("127.0.0.1"), hall.opening.access, seat_of=lambda request: seat_name(hall, request),
             entrance=ENTRANCE,
         )  # fmt: skip
-        app = create_app(Site(hall.store, rules, "scripted", frozenset({"class"}), hall=hall))
+        site = Site(hall.store, rules, "scripted", frozenset({"class"}), hall=hall, phrases=find(language))
+        app = create_app(site)
         server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="warning"))
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()
@@ -63,9 +69,15 @@ def checked(page: Page, name: str) -> None:
     picture(page, f"web-class-{name}")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_two_phones_and_a_projector_from_join_to_reveal(browser: Browser, tmp_path: Path, scheme: Any) -> None:  # noqa: F811
-    with class_served(tmp_path / "c.duckdb") as (hall, base):
+@pytest.mark.parametrize(("scheme", "language"), [("light", "en"), ("dark", "de")])
+def test_two_phones_and_a_projector_from_join_to_reveal(
+    browser: Browser,  # noqa: F811
+    tmp_path: Path,
+    scheme: Any,
+    language: str,
+) -> None:
+    t = find(language)
+    with class_served(tmp_path / "c.duckdb", language=language) as (hall, base):
         contexts = [
             browser.new_context(viewport=size, color_scheme=scheme)  # type: ignore[arg-type]
             for size in (PHONE, PHONE, PROJECTOR)
@@ -73,48 +85,57 @@ def test_two_phones_and_a_projector_from_join_to_reveal(browser: Browser, tmp_pa
         first, second, projector = (context.new_page() for context in contexts)
         complaints = [watched(page) for page in (first, second, projector)]
         projector.goto(f"{base}/class/teacher?key={hall.opening.teacher}&token={hall.opening.access}")
-        projector.wait_for_selector("text=Which one is A?")
+        projector.wait_for_selector(f"text={t.plain('room.do.join')}")
         checked(projector, f"room-join-{scheme}")
-        _join_by_keyboard(first, base, projector.locator(".code").inner_text(), scheme)
-        first.wait_for_selector("text=Waiting for a partner")
+        _join_by_keyboard(first, base, projector.locator(".code").inner_text(), scheme, t)
+        first.wait_for_selector(f"text={t.plain('wait.partner')}")
         checked(first, f"wait-{scheme}")
         second.goto(f"{base}/class?token={hall.opening.access}")
-        second.click("text=Take a seat")
+        second.click(f"text={t.plain('join.seat')}")
         for page in (first, second):
-            page.wait_for_selector("text=Your goal.")
+            page.wait_for_selector(f"text={t.plain('talk.goal')}")
             page.wait_for_load_state()
-        _talk(first, second, hall.scenarios[0].scenario.names[0], scheme)
-        projector.wait_for_selector("text=finished")
+            assert page.locator("html").get_attribute("lang") == language
+            assert page.locator(".task bdi").get_attribute("lang") == "en", "the scenario stays in its own language"
+        projector.wait_for_selector(f"text={t.plain('room.do.talk')}")
+        _talk(first, second, hall.scenarios[0].scenario.names[0], scheme, t)
+        projector.wait_for_selector(f"text={t.plain('room.do.bet')}")
         checked(projector, f"room-live-{scheme}")
+        assert "mindreaders" not in projector.content(), "the projector keeps the secret of the modes"
         for page in (first, second):
-            page.wait_for_selector("h1:text('Your bet')")
+            page.wait_for_selector(f"h1:text('{t.plain('bet.title')}')")
+            assert page.get_by_text(t.plain("outcome.missed")).count() == 1
             if page is first:
                 checked(page, f"bet-{scheme}")
-            page.get_by_label("Both sides see everything").check()
-            page.click("text=Place the bet")
-            page.wait_for_selector("text=Thank you")
-        _reveal_by_keyboard(projector, scheme)
-        first.wait_for_selector("text=The reveal")
+            for question in ("turns", "hits"):
+                page.get_by_role("group", name=t.plain(f"bet.ask.{question}")).get_by_label(t.plain("bet.same")).check()
+            page.click(f"text={t.plain('bet.place')}")
+            page.wait_for_selector(f"text={t.plain('bet.thanks')}")
+        _reveal_by_keyboard(projector, scheme, t)
+        first.wait_for_selector(f"h1:text('{t.plain('reveal.title')}')")
         checked(first, f"reveal-{scheme}")
         hall.end()
         for page in (first, projector):
-            page.wait_for_selector("text=The class has ended.")
+            page.wait_for_selector(f"text={t.plain('room.ended')}")
+        projector.goto(f"{base}/class/sheets")
+        checked(projector, f"sheets-{scheme}")
         for context in contexts:
             context.close()
         assert complaints == [[], [], []]
 
 
-def _reveal_by_keyboard(projector: Page, scheme: str) -> None:
+def _reveal_by_keyboard(projector: Page, scheme: str, t: Phrases) -> None:
     """The reveal asks once; nothing is shown before the second button."""
-    projector.get_by_role("link", name="Reveal").focus()
+    link = projector.get_by_role("link", name=t.plain("room.reveal"))
+    link.focus()
     projector.keyboard.press("Enter")
-    projector.wait_for_selector("text=1 talk has ended")
+    projector.wait_for_selector(f"text={t.plain('sure.ended', count=1)}")
     checked(projector, f"room-sure-{scheme}")
-    projector.click("text=Not yet")
-    projector.wait_for_selector("text=Which one is A?")
-    projector.get_by_role("link", name="Reveal").press("Enter")
-    projector.get_by_role("button", name="Reveal").press("Enter")
-    projector.wait_for_selector("text=The answer")
+    projector.click(f"text={t.plain('sure.not_yet')}")
+    projector.wait_for_selector(f"text={t.plain('room.do.bet')}")
+    link.press("Enter")
+    projector.get_by_role("button", name=t.plain("sure.reveal")).press("Enter")
+    projector.wait_for_selector(".answer-text")
     checked(projector, f"room-reveal-{scheme}")
 
 
@@ -124,8 +145,8 @@ def test_both_sides_are_in_reach_on_a_phone_and_a_lost_class_says_so(browser: Br
         for page in pages:
             page.goto(f"{base}/class?token={hall.opening.access}")
             page.click("text=Take a seat")
-        minds = next(live for live in hall.live.values() if live.talk.mode == "mindreaders")
-        page = pages[min(minds.talk.people.values()) - 1]
+        minds = next(live for live in hall.live.values() if live.meeting.mode == "mindreaders")
+        page = pages[min(minds.meeting.people.values()) - 1]
         page.wait_for_selector("text=Your goal.")
         role = page.locator("h1").inner_text().removeprefix("You are ")
         for agent in sorted(minds.spec.scenario.agents, key=lambda agent: agent.name != role):
@@ -141,37 +162,76 @@ def test_both_sides_are_in_reach_on_a_phone_and_a_lost_class_says_so(browser: Br
         page.context.close()
 
 
-def _join_by_keyboard(page: Page, base: str, code: str, scheme: str) -> None:
+def test_a_class_is_chosen_and_started_in_the_browser(browser: Browser, tmp_path: Path) -> None:  # noqa: F811
+    log = tmp_path / "log.txt"
+    command = [
+        sys.executable,
+        "-m",
+        "localsim",
+        "class",
+        "--db",
+        str(tmp_path / "f.duckdb"),
+        "--port",
+        str(free_port()),
+    ]
+    with log.open("w") as told:
+        process = subprocess.Popen(command, stderr=told, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+    page = browser.new_context(viewport=PROJECTOR).new_page()  # type: ignore[arg-type]
+    try:
+        deadline = time.monotonic() + 90
+        while not (found := re.search(r"at (http://\S+/class/new)", log.read_text())):
+            assert time.monotonic() < deadline and process.poll() is None, log.read_text()
+            time.sleep(0.1)
+        page.goto(found[1])
+        checked(page, "form-light")
+        page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+        checked(page, "form-phone")
+        page.get_by_label(english().plain("new.language")).select_option("fr")
+        page.get_by_label(english().plain("new.address")).select_option("127.0.0.1")
+        page.get_by_role("button", name=english().plain("new.go")).click()
+        page.wait_for_selector(f"text={find('fr').plain('room.do.join')}", timeout=90_000)
+        assert page.locator(".code").inner_text() in log.read_text(), "the projector page, at the address of the class"
+    finally:
+        page.context.close()
+        process.terminate()
+        process.wait(timeout=60)
+
+
+def _join_by_keyboard(page: Page, base: str, code: str, scheme: str, t: Phrases) -> None:
     """From the address on the projector to a seat, without a pointer."""
     page.goto(base)
     page.wait_for_selector("input[name=code]:focus")
     checked(page, f"code-{scheme}")
     page.keyboard.type(code.lower())
     page.keyboard.press("Enter")
-    page.wait_for_selector("button:focus:text('Take a seat')")
+    page.wait_for_selector(f"button:focus:text('{t.plain('join.seat')}')")
     checked(page, f"join-{scheme}")
     page.keyboard.press("Enter")
 
 
-def _talk(first: Page, second: Page, starter: str, scheme: str) -> None:
-    """Three turns; the phones fit, the input stays in reach, and a reload keeps the seat."""
+def _talk(first: Page, second: Page, starter: str, scheme: str, t: Phrases) -> None:
+    """A long talk; the phones fit, goal and input stay in reach, and a reload keeps the seat."""
+    my_turn = f".now:text('{t.plain('talk.mine')}')"
     pages = (first, second) if starter in first.locator("h1").inner_text() else (second, first)
-    for number, mine, theirs in ((0, pages[0], pages[1]), (1, pages[1], pages[0])):
-        mine.wait_for_selector(MY_TURN)
+    for number in range(9):
+        mine, theirs = pages[number % 2], pages[1 - number % 2]
+        mine.wait_for_selector(my_turn)
         if number == 0:
             checked(mine, f"talk-{scheme}")
             box = mine.locator("[data-send]").bounding_box()
             assert box and box["y"] + box["height"] <= PHONE["height"] and box["height"] >= 48
-            goal, words = mine.locator(".task").bounding_box(), mine.locator("textarea[name=text]").bounding_box()
-            assert goal and words and goal["y"] < words["y"], "the goal stands before the input"
         mine.fill(
             "textarea[name=text]", f"A line that is number {number}. Do you know somebody who likes mountain biking?"
         )
         mine.keyboard.press("Enter")
         theirs.wait_for_selector(f"text=number {number}")
-    pages[0].reload()
-    pages[0].wait_for_selector(MY_TURN)
-    pages[0].check("input[name=leave]")
-    pages[0].fill("textarea[name=text]", "Goodbye!")
-    checked(pages[0], f"talk-later-{scheme}")
-    pages[0].click("[data-send]")
+    later = pages[1]
+    later.reload()
+    later.wait_for_selector(my_turn)
+    newest = later.locator(".turns li").last.bounding_box()
+    goal, words = later.locator(".task").bounding_box(), later.locator("textarea[name=text]").bounding_box()
+    assert goal and words and newest and 0 <= goal["y"] < newest["y"] < words["y"] <= PHONE["height"] - 48, "in reach"
+    later.check("input[name=leave]")
+    later.fill("textarea[name=text]", "Goodbye!")
+    checked(later, f"talk-later-{scheme}")
+    later.click("[data-send]")

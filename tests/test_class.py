@@ -24,17 +24,19 @@ from starlette.testclient import TestClient
 from localsim.annotation.agreement import agreement
 from localsim.errors import DatabaseError, InvalidInput
 from localsim.machine import room
-from localsim.runs import telling
+from localsim.runs import telling as run_names
 from localsim.scenarios.find import find_scenarios, shipped_sources
 from localsim.store.database import Store
 from localsim.web.app import Site, create_app
-from localsim.web.classroom import results
-from localsim.web.classroom.begin import Wish, opening_of
+from localsim.web.classroom import results, telling
+from localsim.web.classroom.begin import opening_of
 from localsim.web.classroom.hall import Hall
+from localsim.web.classroom.opening import Wish
 from localsim.web.classroom.phone_pages import ENTRANCE, seat_name
 from localsim.web.classroom.seats import MODES, Register
 from localsim.web.floor.ledger import Ledger
 from localsim.web.guard import Access, hosts_of
+from localsim.web.phrases.table import english
 from tests.web_server import field
 
 SCENARIOS = ("mutual_friends_01", "mutual_friends_02")
@@ -156,7 +158,7 @@ class Phone:
         while "Your bets are stored" not in text:
             assert time.monotonic() < deadline, text[-1500:]
             if "<h1>Your bet" in text:
-                text = self.post("/class/bet", csrf=field(text, "csrf"), best="agents")
+                text = self.post("/class/bet", csrf=field(text, "csrf"), turns="agents", hits="same")
             elif "<h1>Read a talk of others" in text:
                 saw = "yes" if self.number % 2 else "no"
                 text = self.post("/class/bet", csrf=field(text, "csrf"), about=field(text, "about"), saw=saw)
@@ -213,7 +215,8 @@ def test_thirty_phones_lose_and_double_nothing_while_the_server_is_killed_twice(
         assert abs(modes["agents"] - modes["mindreaders"]) <= 1
         teacher = server.teacher()
         page = teacher.get("/class/room").text
-        assert "<b>15</b> finished" in page and "<b>60</b> bets" in page and "mode A" in page
+        assert "<b>15</b> finished" in page and "<b>90</b> bets" in page
+        assert "mindreaders" not in page and "both sides" not in page, "the projector keeps the secret of the modes"
         page = teacher.post("/class/room/reveal", data={"csrf": field(page, "csrf")}).text
         assert "The answer" in page and "mindreaders" in page and "of 30 bets" in page
         assert "The reveal" in phones[0].get()
@@ -230,10 +233,10 @@ def test_thirty_phones_lose_and_double_nothing_while_the_server_is_killed_twice(
     assert runs == [{"status": "finished", "episodes_planned": 15, "models": ["human"]}]
     bets = server.store.rows("SELECT rater, mode_1, value_json FROM v_annotations WHERE task = 'bet'")
     values = [json.loads(row["value_json"]) for row in bets]
-    assert sum("best" in value for value in values) == 30 and sum("saw" in value for value in values) == 30
+    assert sum("turns" in value for value in values) == 30 and sum("saw" in value for value in values) == 30
     assert all(row["mode_1"] in MODES for row in bets)
     name = server.store.rows("SELECT run_id, name, plan_json FROM runs")[0]
-    assert telling.name_of(server.store, name).split(" · ")[1] == "human", "no scripted player took part"
+    assert run_names.name_of(server.store, name).split(" · ")[1] == "human", "no scripted player took part"
 
 
 # ---- one process: rules of seats, pages and tokens -----------------------------------------------------------------
@@ -279,7 +282,7 @@ def first_speaker(hall: Hall) -> int:
     while (request := hall.players.asked(live.spec.hash)) is None:
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    return live.talk.people[request.speaker]
+    return live.meeting.people[request.speaker]
 
 
 def test_modes_are_balanced_in_every_block_of_talks() -> None:
@@ -289,9 +292,8 @@ def test_modes_are_balanced_in_every_block_of_talks() -> None:
             register.apply({"event": "sit", "seat": seat, "key": str(seat)})
         register.apply(register.next_talk([2 * number + 1, 2 * number + 2]))
         if number % 4 == 3:
-            counts = Counter((talk.scenario, talk.mode) for talk in register.talks.values())
+            counts = Counter((talk.scenario, talk.mode) for talk in register.meetings.values())
             assert set(counts.values()) == {number // 4 + 1} and len(counts) == 4
-    assert sorted(register.letters().values()) == ["A", "B"]
 
 
 def test_a_phone_sees_its_own_observation_alone(tmp_path: Path) -> None:
@@ -306,7 +308,7 @@ def test_a_phone_sees_its_own_observation_alone(tmp_path: Path) -> None:
             assert f'You are <bdi dir="auto">{role}' in page
             other = next(agent for agent in live.spec.scenario.agents if agent.name != role)
             secret = other.facts[0].text in page
-            assert secret == (live.talk.mode == "mindreaders")
+            assert secret == (live.meeting.mode == "mindreaders")
             assert "mindreaders" not in page and "agents" not in page, "the page tells the mode"
 
 
@@ -330,7 +332,7 @@ def test_a_freed_seat_goes_to_the_next_phone_with_its_talk(tmp_path: Path) -> No
         hall.free(1)
         assert "Take a seat" in one.get("/class").text
         assert f'You are <bdi dir="auto">{role}' in joined(three)
-        assert len(hall.register.seats) == 2 and len(hall.register.talks) == 1
+        assert len(hall.register.seats) == 2 and len(hall.register.meetings) == 1
         assert "Waiting for a partner" in joined(one)
 
 
@@ -345,7 +347,7 @@ def test_bets_close_with_the_reveal_and_words_out_of_turn_are_refused(tmp_path: 
         assert waits.post("/class/say", data=said).status_code == 400
         speaker = clients[speaks]
         csrf = field(speaker.get("/class").text, "csrf")
-        bet = {"csrf": csrf, "best": "agents"}
+        bet = {"csrf": csrf, "turns": "agents", "hits": "same"}
         assert speaker.post("/class/bet", data=bet).status_code == 400, "a bet before the end of the talk"
         assert (
             speaker.post("/class/say", data={"csrf": csrf, "turn": "0", "text": "Bye", "leave": "1"}).status_code == 200
@@ -354,14 +356,17 @@ def test_bets_close_with_the_reveal_and_words_out_of_turn_are_refused(tmp_path: 
         own = {"csrf": csrf, "saw": "yes", "about": "1"}
         assert speaker.post("/class/bet", data=own).status_code == 400, "a player knows what their own talk showed"
         speaker.post("/class/bet", data=bet)
-        speaker.post("/class/bet", data={**bet, "best": "mindreaders"})
-        assert results.bets_of(hall).placed == 1, "the second bet replaces the first"
+        assert speaker.post("/class/bet", data={"csrf": csrf, "turns": "agents"}).status_code == 400, "half an answer"
+        speaker.post("/class/bet", data={**bet, "turns": "mindreaders"})
+        assert results.bets_of(hall).placed == 2, "the second bet replaces the first"
         assert "Read a talk" not in speaker.get("/class").text, "there is no talk of others"
         hall.reveal()
         assert waits.post("/class/bet", data={**bet, "csrf": said["csrf"]}).status_code == 400
         hall.reveal()
     rows = Store(tmp_path / "b.duckdb").rows("SELECT rater, mode_1, value_json FROM v_annotations")
-    assert [json.loads(row["value_json"]) for row in rows] == [{"best": "mindreaders"}] and rows[0]["mode_1"] in MODES
+    assert [json.loads(row["value_json"]) for row in rows] == [{"turns": "mindreaders", "hits": "same"}] and rows[0][
+        "mode_1"
+    ] in MODES
     run = Store(tmp_path / "b.duckdb").run_id("@last")
     assert agreement(Store(tmp_path / "b.duckdb"), run).raters == [], "players are no raters"
 
@@ -423,7 +428,7 @@ def test_an_end_breaks_off_what_goes_on_and_an_earlier_class_is_read_back(tmp_pa
         speaker = (one, two)[first_speaker(hall) - 1]
         page = speaker.get("/class").text
         speaker.post("/class/say", data={"csrf": field(page, "csrf"), "turn": "0", "text": "Bye", "leave": "1"})
-        bet = {"csrf": field(page, "csrf"), "best": "agents"}
+        bet = {"csrf": field(page, "csrf"), "turns": "agents", "hits": "agents"}
         assert speaker.post("/class/bet", data=bet).status_code == 200
         hall.end()
         hall.leave()
@@ -433,8 +438,8 @@ def test_an_end_breaks_off_what_goes_on_and_an_earlier_class_is_read_back(tmp_pa
         "completed", "failed",
     ]  # fmt: skip
     before = results.earlier(store, run)
-    assert sum(row.finished for row in before.rows) == 1 and before.bets.placed == 1
-    assert "cannot compare" in results.answer(before.rows, goal=True)
+    assert sum(row.finished for row in before.rows) == 1 and before.bets.placed == 2
+    assert "cannot compare" in telling.finding(before.rows, english())
     with hall_at(path) as hall, app_of(hall) as projector:
         assert not hall.register.seats, "after its end a class does not go on"
         projector.app.state.before = before  # type: ignore[attr-defined]
@@ -448,14 +453,35 @@ def test_an_end_breaks_off_what_goes_on_and_an_earlier_class_is_read_back(tmp_pa
         assert "agents, the earlier class" in page and "mindreaders, the earlier class" in page
 
 
-def test_the_answer_says_whether_the_class_can_tell() -> None:
-    few = [results.ModeRow("agents", 4, 4, 2, 8.0), results.ModeRow("mindreaders", 4, 4, 3, 5.0)]
-    many = [results.ModeRow("agents", 40, 40, 4, 8.0), results.ModeRow("mindreaders", 40, 40, 38, 5.0)]
-    assert "+25 points" in results.answer(few, goal=True) and "cannot tell" in results.answer(few, goal=True)
-    assert "do not overlap" in results.answer(many, goal=True)
-    same = [results.ModeRow("agents", 2, 2, 2, 8.0), results.ModeRow("mindreaders", 3, 3, 3, 5.0)]
-    assert "100%): the same share in both. " in results.answer(same, goal=True)
-    assert "8.0" in results.answer(few, goal=False) and results.best_mode(few) == "mindreaders"
+def rows_of(own: Sequence[int], both: Sequence[int], hits: tuple[int, int] = (0, 0)) -> list[results.ModeRow]:
+    """Two modes whose talks took these turns; the first `hits` talks of each have a line that nobody could know."""
+    modes = zip(MODES, (own, both), hits, strict=True)
+    return [
+        results.ModeRow(
+            mode,
+            [results.Outcome("friends", mode, 1.0, turns, "", number < some) for number, turns in enumerate(found)],
+        )
+        for mode, found, some in modes
+    ]
+
+
+def test_the_answer_names_the_amount_and_whether_chance_can_make_it() -> None:
+    t = english()
+    few, many = rows_of([6, 9], [3, 5]), rows_of([8, 9, 10, 9] * 3, [4, 5, 4, 5] * 3)
+    assert telling.finding(few, t) == "Who saw everything needed 3.5 turns fewer: 4 instead of 7.5."
+    assert "chance can make" in telling.certainty(few, t) and "rarely" in telling.certainty(many, t)
+    (low, high) = results.difference(many)[1:3]
+    assert low is not None and high is not None and -5.3 < low < -4.5 < high < -3.7
+    assert results.difference(rows_of([8], [4])) == (-4.0, None, None, 2), "a single talk shows no chance"
+    same = rows_of([8, 8], [8, 7])
+    assert "about the same" in telling.finding(same, t) and telling.certainty(same, t) == ""
+    assert results.truth(same, "turns") == "same" and results.truth(few, "turns") == "mindreaders"
+    assert telling.finding(rows_of([8], [9]), t) == "Who saw everything needed one turn more: 9 instead of 8."
+    assert results.truth(rows_of([8, 8], [4, 4], (0, 2)), "hits") == "mindreaders"
+    assert results.truth(rows_of([8, 8], [4, 4], (1, 1)), "hits") == "same"
+    assert results.truth([few[0], results.ModeRow("mindreaders")], "hits") is None
+    broken = [results.ModeRow(row.mode, [replace(talk, fault="repeats itself") for talk in row.talks]) for row in few]
+    assert "no conversations" in telling.finding(broken, t) and results.truth(broken, "turns") is None
 
 
 def test_every_bundled_scenario_says_what_to_notice_try_and_discuss() -> None:

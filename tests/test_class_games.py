@@ -20,7 +20,7 @@ from tests.web_server import field
 def test_phones_are_brought_together_for_as_many_roles_as_the_next_talk_has(tmp_path: Path) -> None:
     with hall_at(tmp_path / "c.duckdb", "where_to_eat") as hall:
         seats = [hall.join(str(number)) for number in range(9)]
-        assert [len(talk.people) for talk in hall.register.talks.values()] == [4, 4]
+        assert [len(talk.people) for talk in hall.register.meetings.values()] == [4, 4]
         assert [seat.talk for seat in seats] == [1] * 4 + [2] * 4 + [None]
 
 

@@ -22,14 +22,17 @@ from localsim.errors import InvalidInput, LocalsimError
 from localsim.scenarios.find import find_scenarios
 from localsim.store.database import Store
 from localsim.store.lock import Busy
-from localsim.web.classroom import begin, results
-from localsim.web.classroom.begin import Wish, opening_of, serve_class
+from localsim.web.classroom import begin, results, telling
+from localsim.web.classroom.begin import opening_of, serve_class
 from localsim.web.classroom.hall import Hall
+from localsim.web.classroom.opening import Wish
 from localsim.web.classroom.phone_pages import ENTRANCE
 from localsim.web.classroom.seats import Register, Seat
 from localsim.web.floor.floor import Floor
 from localsim.web.floor.ledger import Ledger
+from localsim.web.floor.state import Live, Meeting
 from localsim.web.guard import Allowance
+from localsim.web.phrases.table import english
 from tests.test_class import SCENARIOS, app_of, first_speaker, free_port, hall_at, joined
 from tests.web_server import field
 
@@ -74,7 +77,7 @@ def test_a_crash_after_the_end_was_pressed_loses_nothing(tmp_path: Path) -> None
         said_goodbye(hall, (one, two))
         run = hall.opening.run_id
     with path.with_name("k.duckdb.class").open("a") as ledger:  # what the crash leaves: the bet is in no database yet
-        ledger.write(json.dumps({"event": "bet", "seat": 1, "talk": 1, "best": "agents"}) + "\n")
+        ledger.write(json.dumps({"event": "bet", "seat": 1, "talk": 1, "turns": "agents"}) + "\n")
         ledger.write(json.dumps({"event": "end"}) + "\n")
     with hall_at(path) as hall:
         assert hall.opening.run_id == run and hall.register.ended
@@ -101,7 +104,7 @@ def test_bets_that_the_database_did_not_take_keep_the_class_open(
         for client in (one, two):
             joined(client)
         speaker = said_goodbye(hall, (one, two))
-        bet = {"csrf": field(speaker.get("/class").text, "csrf"), "best": "agents"}
+        bet = {"csrf": field(speaker.get("/class").text, "csrf"), "turns": "agents", "hits": "same"}
         assert speaker.post("/class/bet", data=bet).status_code == 200
         hall.end()
         hall.leave()
@@ -159,7 +162,7 @@ def test_a_class_plays_against_an_earlier_one(tmp_path: Path) -> None:
         (live,) = hall.live.values()
         until(lambda: live.completed)
         assert results.contest(hall, replace(before, talks=[replace(old, scenario_id="other")])) == (0, 0, 0)
-        before = replace(before, talks=[replace(old, scenario_id=live.spec.scenario.id, mode=live.talk.mode)])
+        before = replace(before, talks=[replace(old, scenario_id=live.spec.scenario.id, mode=live.meeting.mode)])
         assert results.contest(hall, before) == (0, 0, 1), "neither reached its goal"
         live.success = 1.0
         for client in (speaker, projector):
@@ -180,9 +183,10 @@ def test_a_talk_wins_if_it_alone_reaches_its_goal_or_reaches_it_sooner() -> None
     other = [talk(1, 6), talk(0, 9), talk(1, 8, "mindreaders")]
     before = results.Earlier("run", [], results.Bets((), {}), other)
     assert before.rivals(talk(None, 3)) == [] and before.rivals(talk(1, 3)) == other[:2]
-    told = results.rivals_sentence(talk(1, 7), before.rivals(talk(1, 7)))
-    assert "2 times and reached the goal once, in 6 turns" in told and "beats 1 of them and loses to 1" in told
-    assert results.rivals_sentence(talk(1, 7), []) == results.contest_sentence(0, 0, 0) == ""
+    t = english()
+    told = telling.rivals_sentence(talk(1, 7), before.rivals(talk(1, 7)), t)
+    assert "2 times and reached the goal 1 times. It took 6 turns" in told and "beats 1 of them and loses to 1" in told
+    assert telling.rivals_sentence(talk(1, 7), [], t) == telling.contest_sentence(0, 0, 0, t) == ""
 
 
 def test_a_scenario_that_is_named_twice_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,28 +240,35 @@ def test_players_bet_on_a_talk_of_others_which_their_own_page_does_not_give_away
             joined(client)
         first = said_goodbye(hall, (one, two))
         page = first.get("/class").text
-        assert "Which half" in page and "could these two see" not in page
-        page = first.post("/class/bet", data={"csrf": field(page, "csrf"), "best": "agents"}).text
+        assert (
+            "Which half needs fewer turns?" in page
+            and "did not reach its goal" in page
+            and "could these two see" not in page
+        )
+        page = first.post("/class/bet", data={"csrf": field(page, "csrf"), "turns": "agents", "hits": "same"}).text
         assert "When a talk of others has ended, it appears here" in page
         other = hall.live[2]
-        until(lambda: any(hall.ways(other, role) for role in other.talk.people))
+        until(lambda: any(hall.ways(other, role) for role in other.meeting.people))
         for words in ("First words", "Last words"):
-            role = next(role for role in other.talk.people if hall.ways(other, role))
-            speaker = clients[other.talk.people[role] - 1]
+            role = next(role for role in other.meeting.people if hall.ways(other, role))
+            speaker = clients[other.meeting.people[role] - 1]
             said = {"csrf": field(speaker.get("/class").text, "csrf"), "turn": str(len(other.turns)), "text": words}
             leaves = {"leave": "1"} if words == "Last words" else {}
             speaker.post("/class/say", data={**said, **leaves})
-            until(lambda: other.ended or any(hall.ways(other, role) for role in other.talk.people))
+            until(lambda: other.ended or any(hall.ways(other, role) for role in other.meeting.people))
         page = first.get("/class").text
         assert "First words" in page and "What could these two see" in page and "agents" not in page
         assert "data-reload" in first.get("/class/part?on=done").text, "a phone that waits loads the talk by itself"
         bet = {"csrf": field(page, "csrf"), "about": field(page, "about"), "saw": "yes"}
         assert "Your bets are stored" in first.post("/class/bet", data=bet).text
         bets = results.bets_of(hall)
-        assert (bets.count, bets.placed) == (1, 2) and bets.right == (other.talk.mode == "mindreaders")
+        assert (bets.count, bets.placed) == (1, 3) and bets.right == (other.meeting.mode == "mindreaders")
         hall.reveal()
         revealed = first.get("/class").text
-        assert "Of the talk that you read" in revealed and "<b>each side sees only its own</b>" in revealed
+        assert (
+            "Of the talk that you read" in revealed
+            and "You bet on fewer turns: Each sees only its own side" in revealed
+        )
         hall.end()
         assert "The class has ended." in first.get("/class").text
 
@@ -268,11 +279,11 @@ def test_two_phones_read_that_the_reveal_follows_and_see_their_bet_again(tmp_pat
             joined(client)
         first = said_goodbye(hall, (one, two))
         page = first.get("/class").text
-        page = first.post("/class/bet", data={"csrf": field(page, "csrf"), "best": "mindreaders"}).text
+        page = first.post("/class/bet", data={"csrf": field(page, "csrf"), "turns": "mindreaders", "hits": "same"}).text
         assert "The reveal follows" in page and "When a talk of others" not in page
         hall.reveal()
         page = first.get("/class").text
-        assert "<b>both sides see everything</b>" in page and "this class does not decide it" in page
+        assert "fewer turns: Both sides see everything – this class does not decide it" in page
         assert "cannot compare the two halves" in page
 
 
@@ -331,6 +342,31 @@ def test_a_seat_is_found_while_another_phone_joins() -> None:
     assert register.seat_of("second") is register.seats[2]
 
 
+def test_a_phone_that_asks_in_the_instant_in_which_its_talk_begins_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begins, goes_on, add = threading.Event(), threading.Event(), Floor._add
+
+    def slow(hall: Floor, meeting: Meeting) -> Live:
+        begins.set()  # the seats have the talk, and `live` has not
+        goes_on.wait(timeout=10)
+        return add(hall, meeting)
+
+    with hall_at(tmp_path / "i.duckdb") as hall:
+        first, found = hall.join("one"), list[Live | None]()
+        monkeypatch.setattr(Floor, "_add", slow)
+        second = threading.Thread(target=hall.join, args=("two",))
+        second.start()
+        assert begins.wait(timeout=10) and first.talk == 1
+        asks = threading.Thread(target=lambda: found.append(hall.live_of(first)))
+        asks.start()
+        asks.join(timeout=0.2)
+        goes_on.set()
+        for thread in (second, asks):
+            thread.join(timeout=10)
+        assert found == [hall.live[1]]
+
+
 def test_an_allowance_comes_back_with_time(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("localsim.web.guard.time.monotonic", lambda: now[0])
@@ -356,8 +392,8 @@ def test_without_scripts_no_page_is_loaded_again_while_somebody_writes(tmp_path:
         assert refresh not in speaker.get("/class").text and refresh in listener.get("/class").text
         said_goodbye(hall, (one, two))
         page = speaker.get("/class").text
-        assert "Your bet</h1>" in page and refresh not in page and 'class="pick"' in page
-        page = speaker.post("/class/bet", data={"csrf": field(page, "csrf"), "best": "agents"}).text
+        assert "Your bets</h1>" in page and refresh not in page and 'class="pick"' in page
+        page = speaker.post("/class/bet", data={"csrf": field(page, "csrf"), "turns": "agents", "hits": "same"}).text
         assert "Thank you" in page and refresh in page
 
 

@@ -208,7 +208,7 @@ def test_two_participants_play_a_game_and_choose_at_the_same_time(tmp_path: Path
             text = client.get("/experiment").text
             post(client, "say", turn=field(text, "turn"), kind="choose", value0=choice)
         until(lambda: len(live.turns) >= 3)
-        roles = {number: role for role, number in live.talk.people.items()}
+        roles = {number: role for role, number in live.meeting.people.items()}
         chosen = {turn.speaker: turn.value for turn in live.turns[:2]}
         assert chosen == {roles[1]: "J", roles[2]: "F"}
 

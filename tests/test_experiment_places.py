@@ -61,7 +61,7 @@ def end_talk(lab: Lab, person: Participant) -> None:
     live = lab.live_of(person)
     if live is not None and person.status == "taking part":
         live.ended = live.completed = True
-        for number in live.talk.people.values():
+        for number in live.meeting.people.values():
             other = lab.register.people[number]
             if not other.out:
                 with lab.changed:

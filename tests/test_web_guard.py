@@ -77,7 +77,7 @@ def test_cookies_of_other_programs_on_this_machine_do_not_matter(client: TestCli
     cookie = f'theme={{"a": 1}}; v=a b; {name}={client.cookies[name]}'
     data = {"csrf": field(page.text, "csrf"), "scenario": "no-such-scenario"}
     answer = client.post("/play", data=data, headers={"cookie": cookie})
-    assert "no such scenario" in answer.text
+    assert "this cannot be chosen" in answer.text
 
 
 def test_a_form_without_its_token_is_refused(client: TestClient) -> None:

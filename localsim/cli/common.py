@@ -190,6 +190,21 @@ def web_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return host(port(open_option(command)))
 
 
+def _language(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
+    """Return the name of a language, or the whole path of a file, with which the same command goes on anywhere."""
+    return str(Path(value).absolute()) if value.endswith(".toml") else value
+
+
+language_option = click.option(
+    "--language",
+    default="en",
+    show_default=True,
+    metavar="NAME",
+    callback=_language,
+    help="Show the pages in this language: en, de, es, fr, that of a plugin, or a file of phrases that ends in .toml.",
+)
+
+
 @dataclass(frozen=True)
 class Pages:
     """The pages of a server, and the first one to open."""
@@ -201,6 +216,8 @@ class Pages:
     open_browser: bool = False
     selection: Selection | None = None
     """The conversations that raters judge; None lets them choose a run."""
+    language: str = "en"
+    """The language of the pages of players."""
 
 
 def serve_pages(store: Store, host: str, port: int | None, pages: Pages, tell: Callable[[str], None]) -> None:
@@ -210,7 +227,7 @@ def serve_pages(store: Store, host: str, port: int | None, pages: Pages, tell: C
     except ImportError as error:
         raise InvalidInput(f"the pages need {error.name}", hint=paths.installing("web")) from error
     place = Address(host, port or PORT, fixed=port is not None)
-    content = Content(store, pages.model, frozenset(pages.parts), pages.selection, Reassurance)
+    content = Content(store, pages.model, frozenset(pages.parts), pages.selection, Reassurance, pages.language)
     serve(place, content, pages.path, tell, open_browser=pages.open_browser)
 
 

@@ -18,6 +18,7 @@ from localsim.cli.common import (
     clean,
     colour_of,
     db_option,
+    language_option,
     say,
     serve_pages,
     store_of,
@@ -81,6 +82,7 @@ _HELP: dict[ActionType, str] = {
     is_flag=True,
     help="Play in the browser, alone or with a second person; choose scenario and role there.",
 )
+@language_option
 @web_options
 @db_option
 def play(
@@ -90,6 +92,7 @@ def play(
     mode: Mode,
     seed: int,
     browser: bool,
+    language: str,
     host: str,
     port: int | None,
     open_browser: bool,
@@ -111,7 +114,7 @@ def play(
             raise InvalidInput(
                 "scenario and role are chosen on the page", hint="leave them out, or play in the terminal"
             )
-        pages = Pages("/play", name, ("play",), open_browser)
+        pages = Pages("/play", name, ("play",), open_browser, language=language)
         serve_pages(store, host, port, pages, say)
         return
     if scenario is None or role is None:
@@ -124,7 +127,7 @@ def play(
 
 
 @click.command("class")
-@click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...", shell_complete=completion.scenarios)
+@click.argument("scenarios", nargs=-1, metavar="[SCENARIO]...", shell_complete=completion.scenarios)
 @click.option(
     "--with",
     "partner",
@@ -143,6 +146,17 @@ def play(
     help="Let every phone play a game with the decisions of the class of --against, instead of with another phone.",
 )
 @click.option(
+    "--mode",
+    type=click.Choice(["both", "agents", "mindreaders"]),
+    default="both",
+    show_default=True,
+    help="Show players only their own side (agents), everything (mindreaders), or half of the talks each (both).",
+)
+@language_option
+@click.option(
+    "--seats", type=click.IntRange(1, 200), default=200, show_default=True, help="Let at most this many phones join."
+)
+@click.option(
     "--new",
     "fresh",
     is_flag=True,
@@ -155,6 +169,9 @@ def class_(
     partner: str | None,
     against: str | None,
     replay: bool,
+    mode: str,
+    language: str,
+    seats: int,
     fresh: bool,
     host: str,
     port: int | None,
@@ -163,32 +180,41 @@ def class_(
 ) -> None:
     """Let the phones of a class play in pairs, and show the results on a projector.
 
-    Each phone gets a seat: a role in a talk with another phone, in agents or mindreaders mode. After the talk the
-    players bet which mode does better, read a talk of others and bet what those could see; the teacher shows the
-    answer. Phones need --host with the address of this computer in the room's network; without it the command is a
-    rehearsal in windows of this computer. A scripted player takes the seat of a missing partner. The same command
-    continues a class that was stopped.
+    Without a scenario the command opens a page on which all of this is chosen. Each phone gets a seat: a role in a
+    talk with another phone, in agents or mindreaders mode. After the talk the players bet which mode needs fewer turns,
+    read a talk of others and bet what those could see; the teacher shows the answer. Phones need --host with the
+    address of this computer in the room's network; without it the command is a rehearsal in windows of this computer.
+    A scripted player takes the seat of a missing partner. The same command continues a class that was stopped.
 
     \b
-    localsim class mutual_friends_01 mutual_friends_02 --host 192.168.1.20
+    localsim class --open
+    localsim class mutual_friends_01 mutual_friends_02 --host 192.168.1.20 --language de
     localsim class craigslist_01 --with starter --host 192.168.1.20
     localsim class mutual_friends_01 --host 192.168.1.20 --against 20261123
     localsim class ultimatum_plain --host 192.168.1.20 --against 20261123 --replay
     """
     with Reassurance("reading the scenarios of the class"):
         try:
-            from localsim.web.classroom.begin import Wish, serve_class
+            from localsim.web.classroom.begin import serve_class, serve_form
+            from localsim.web.classroom.opening import MOST_SEATS, Wish
+            from localsim.web.classroom.seats import MODES
         except ImportError as error:
             raise InvalidInput(f"a class needs {error.name}", hint=paths.installing("web")) from error
         alone = partner is not None
         computer = chosen_model(partner) if alone else PREFIX
-        loaded = find_scenarios(list(scenarios))
+        loaded = find_scenarios(list(scenarios)) if scenarios else []
     if computer == NAME:
         raise InvalidInput("--with names a model or scripted player", hint="leave it out to pair the phones")
     if replay and (against is None or alone):
         raise InvalidInput("--replay needs --against RUN, without --with", hint="localsim runs list shows all runs")
-    wish = Wish(loaded, computer, alone, host, port, fresh, against, replay)
-    serve_class(store_of(db), wish, say, open_browser=open_browser, during=Reassurance)
+    if not loaded and (alone or against or replay or fresh or (mode, seats) != ("both", MOST_SEATS)):
+        raise InvalidInput(
+            "a SCENARIO is missing", hint="name one, or leave the other options out and choose all of it on a page"
+        )
+    modes = tuple(each for each in MODES if mode in ("both", each))
+    wish = Wish(loaded, computer, alone, host, port, fresh, against, replay, modes, language, seats)
+    serve = serve_class if loaded else serve_form
+    serve(store_of(db), wish, say, open_browser=open_browser, during=Reassurance)
 
 
 def _in_terminal(plan: Plan, role: str, store: Store) -> None:

@@ -171,6 +171,8 @@ class Family:
     """Names of scores that are above 0 where an agent used what it had not been told, whether it saw or guessed it; a
     study without untold facts teaches nothing from such episodes.
     """
+    taught: bool = False
+    """True if the models that localsim ships were taught this task."""
     hits: Hits | None = None
     """The score that counts uses of the other side's knowledge before anything said had told it; None without one."""
     claims: Mapping[str, re.Pattern[str]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -22,12 +22,14 @@ from localsim.annotation.selection import Selection
 from localsim.errors import DatabaseError, InvalidInput, LocalsimError
 from localsim.store.database import Store
 from localsim.web import annotate_pages, view_pages
-from localsim.web.classroom import phone_pages, room_pages
+from localsim.web.classroom import form_pages, phone_pages, room_pages, sheet_pages
 from localsim.web.classroom.hall import Hall
+from localsim.web.classroom.opening import Form
 from localsim.web.classroom.results import Earlier
 from localsim.web.experiment import pages as experiment_pages
 from localsim.web.experiment.lab import Lab
 from localsim.web.guard import Access, Limits, Visitors, posted
+from localsim.web.phrases.table import Phrases, english
 from localsim.web.play import pages as play_pages
 from localsim.web.play.stage import Stage
 from localsim.web.render import page
@@ -73,11 +75,12 @@ _ROUTES: dict[str, list[BaseRoute]] = {
         Route("/play/{game}/{seat}", posted(play_pages.say), methods=["POST"]),
         Route("/play/{game}/{seat}/turns", play_pages.turns),
     ],
-    "class": [*phone_pages.ROUTES, *room_pages.ROUTES],
+    "class": [*phone_pages.ROUTES, *room_pages.ROUTES, *sheet_pages.ROUTES],
+    "form": form_pages.ROUTES,
     "experiment": experiment_pages.ROUTES,
 }
 PARTS = ("view", "annotate", "play")
-_ORDER = ("annotate", "view", "play", "class", "experiment")
+_ORDER = ("annotate", "view", "play", "class", "form", "experiment")
 
 
 During = Callable[[str], AbstractContextManager[object]]
@@ -101,6 +104,10 @@ class Site:
     """The earlier class whose results stand beside those of `hall`."""
     lab: Lab | None = None
     """The experiment of the part `experiment`."""
+    form: Form | None = None
+    """The choice of a class of the part `form`."""
+    phrases: Phrases = field(default_factory=english)
+    """What pupils and participants read."""
     during: During = nullcontext
     """Stands around work that lasts; the command line counts its seconds."""
 
@@ -130,6 +137,8 @@ def create_app(site: Site) -> Starlette:
     app.state.hall = site.hall
     app.state.before = site.before
     app.state.lab = site.lab
+    app.state.form = site.form
+    app.state.phrases = site.phrases
     app.state.during = site.during
     return app
 
@@ -157,15 +166,18 @@ def _error_page(request: Request, error: Exception) -> Response:
     """Our own errors as a page with the next step instead of a traceback."""
     assert isinstance(error, LocalsimError)
     status = 503 if isinstance(error, DatabaseError) else 400 if isinstance(error, InvalidInput) else 500
+    t: Phrases = request.app.state.phrases
     if isinstance(error, DatabaseError) and request.app.state.parts != frozenset(PARTS):
         # The message names the command line that holds the file, with modes and models: not for raters and players.
-        message = "The database is busy. Everything stored so far is safe."
-        return page(request, "error", status, title="One moment", message=message, hint="Try again soon.")
-    return page(request, "error", status, title="That did not work", message=error.message, hint=error.hint)
+        busy = {"title": t("page.busy"), "message": t("page.busy_what"), "hint": t("page.busy_hint")}
+        return page(request, "error", status, **busy)
+    message, hint = t.told(error) if isinstance(error, InvalidInput) else (error.message, error.hint)
+    return page(request, "error", status, title=t("page.failed"), message=message, hint=hint)
 
 
 def _http_error_page(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    t: Phrases = request.app.state.phrases
     if error.status_code == 404:
-        return page(request, "error", 404, title="Page not found", message="No page has this address.", hint="")
-    return page(request, "error", error.status_code, title="That did not work", message=error.detail, hint="")
+        return page(request, "error", 404, title=t("page.absent"), message=t("page.absent_what"), hint="")
+    return page(request, "error", error.status_code, title=t("page.failed"), message=error.detail, hint="")

@@ -14,7 +14,7 @@ import ipaddress
 import secrets
 import time
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -26,8 +26,11 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from localsim.errors import InvalidInput
+from localsim.web.phrases.table import Phrases, Refused
 
 CSRF_FIELD = "csrf"
+HOST = "127.0.0.1"
+"""This computer alone."""
 _SAFE_METHODS = ("GET", "HEAD")
 _HEADERS = {
     "content-security-policy": (
@@ -125,7 +128,7 @@ class Limits:
 
     def _refusal(self, request: Request) -> Response | None:
         if not self._has_room(request):
-            return PlainTextResponse("Too many requests. Wait a moment.\n", 429, {"retry-after": "2"})
+            return _plain(request, "guard.many", 429, {"retry-after": "2"})
         length = request.headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > self._rules.most_bytes:
             return PlainTextResponse(f"A request may have at most {self._rules.most_bytes} bytes.\n", 413)
@@ -252,7 +255,7 @@ class Visitors:
 
     def _refusal(self, request: Request) -> Response | None:
         if not (_same_origin(request) if request.method not in _SAFE_METHODS else _is_visit(request)):
-            return PlainTextResponse("Refused: the request comes from another site.\n", 403)
+            return _plain(request, "guard.foreign", 403)
         wanted = self._access
         if wanted is None or equal(request.cookies.get(cookie_name(request, "access"), ""), wanted):
             return None
@@ -266,7 +269,12 @@ class Visitors:
             return with_access(answer, request, wanted)
         if self._entrance and request.method == "GET":
             return RedirectResponse(self._entrance, 303)
-        return PlainTextResponse("Open the whole address that the server printed, with ?token=... in it.\n", 401)
+        return _plain(request, "guard.token", 401)
+
+
+def _plain(request: Request, phrase: str, status: int, headers: Mapping[str, str] | None = None) -> Response:
+    t: Phrases = request.app.state.phrases
+    return PlainTextResponse(f"{t.plain(phrase)}\n", status, headers)
 
 
 def with_access(answer: RedirectResponse, request: Request, access: str) -> RedirectResponse:
@@ -286,10 +294,10 @@ Act = Callable[[Request, SentForm], Response]
 
 
 def checked_form(request: Request, sent: Iterable[tuple[str, object]]) -> SentForm:
-    """The fields of a form from one of our pages. Raises InvalidInput for a form from elsewhere."""
+    """The fields of a form from one of our pages. Raises Refused for a form from elsewhere."""
     form = ImmutableMultiDict([(key, value) for key, value in sent if isinstance(value, str)])
     if not equal(form.get(CSRF_FIELD, ""), request.cookies.get(cookie_name(request, "csrf"), "")):
-        raise InvalidInput("this form is not from this visit", hint="load the page again; what was saved is kept")
+        raise Refused("old_form")
     return form
 
 

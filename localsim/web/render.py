@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse
 from localsim.models.registry import labelled
 from localsim.runs import words
 from localsim.web.guard import csrf_of
+from localsim.web.phrases.table import Phrases, english
 
 _MENU = (
     ("view", "/", "Runs"),
@@ -23,11 +24,11 @@ _MENU = (
 )
 
 
-def environment(url: Callable[[str], str], *, served: bool) -> jinja2.Environment:
+def environment(url: Callable[[str], str], *, served: bool, phrases: Phrases | None = None) -> jinja2.Environment:
     """Return what renders the templates.
 
     `url` returns the address of a page or style, given its path on a server; "" if it is not there. `served` is False
-    for pages without a server, which can be asked nothing.
+    for pages without a server, which can be asked nothing. `phrases` are English without any.
     """
     found = jinja2.Environment(
         # The opening of a report and of the page of its run is one template.
@@ -41,19 +42,19 @@ def environment(url: Callable[[str], str], *, served: bool) -> jinja2.Environmen
         finalize=lambda value: "–" if value is None else value,
     )
     found.filters["labelled"] = labelled
-    found.globals |= {"words": words, "url": url, "served": served}
+    found.globals |= {"words": words, "url": url, "served": served, "t": phrases or english()}
     return found
 
 
 @cache
-def _on_a_server() -> jinja2.Environment:
-    return environment(lambda path: path, served=True)
+def _on_a_server(phrases: Phrases) -> jinja2.Environment:
+    return environment(lambda path: path, served=True, phrases=phrases)
 
 
 def page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
     """A whole page; `template` is its place below templates/, without the ending."""
     given = {"csrf": csrf_of(request), "path": request.url.path, "menu": _menu(request), **values}
-    return HTMLResponse(rendered(_on_a_server(), template, **given), status)
+    return HTMLResponse(rendered(_on_a_server(request.app.state.phrases), template, **given), status)
 
 
 def rendered(environment: jinja2.Environment, template: str, **values: Any) -> str:

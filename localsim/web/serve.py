@@ -20,9 +20,9 @@ from localsim.errors import BackendUnavailable, InvalidInput
 from localsim.machine import PORT
 from localsim.store.database import Store
 from localsim.web.app import During, Site, create_app
-from localsim.web.guard import Access, address_of, hosts_of, is_loopback, shown
+from localsim.web.guard import HOST, Access, address_of, hosts_of, is_loopback, shown
+from localsim.web.phrases.table import find
 
-HOST = "127.0.0.1"
 _TRIED = 20
 """Ports to try from the usual one on, where that is taken."""
 
@@ -49,6 +49,8 @@ class Content:
     """The conversations that raters judge; None lets them choose a run."""
     during: During = nullcontext
     """As in `Site`."""
+    language: str = "en"
+    """The language of the pages of players, by the name that `phrases.table.find` knows."""
 
 
 def serve(place: Address, content: Content, path: str, say: Callable[[str], None], *, open_browser: bool) -> None:
@@ -56,11 +58,13 @@ def serve(place: Address, content: Content, path: str, say: Callable[[str], None
 
     Raises BackendUnavailable where no port is free, InvalidInput where `place.host` is not one address of this machine.
     """
+    phrases = find(content.language)
     listening = listen(place)
     port = int(listening.getsockname()[1])
     access = None if is_loopback(place.host) else secrets.token_urlsafe(12)
     rules = Access(hosts_of(shown(place.host)), access)
-    app = create_app(Site(content.store, rules, content.model, content.parts, content.selection, during=content.during))
+    about = (content.model, content.parts, content.selection)
+    app = create_app(Site(content.store, rules, *about, during=content.during, phrases=phrases))
     address = address_of(f"{shown(place.host)}:{port}", path, access)
     say(f"localsim is at {address}  (Ctrl-C stops it)")
     if access:
@@ -69,11 +73,13 @@ def serve(place: Address, content: Content, path: str, say: Callable[[str], None
 
 
 def run_app(app: Starlette, listening: socket.socket, opened: str = "") -> None:
-    """Serve an application until Ctrl-C; open the address `opened` in a browser, if there is one."""
+    """Serve an application until Ctrl-C or `app.state.stop()`; open the address `opened` in a browser, if given."""
     if opened:
         threading.Timer(0.7, webbrowser.open, [opened]).start()
     config = uvicorn.Config(app, log_level="warning", server_header=False, proxy_headers=False)
-    uvicorn.Server(config).run(sockets=[listening])
+    server = uvicorn.Server(config)
+    app.state.stop = lambda: setattr(server, "should_exit", True)
+    server.run(sockets=[listening])
 
 
 def listen(place: Address) -> socket.socket:

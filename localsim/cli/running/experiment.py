@@ -15,6 +15,7 @@ from localsim.cli.answers import Answer, Note, Table, Text, answers
 from localsim.cli.common import (
     Reassurance,
     db_option,
+    language_option,
     say,
     store_of,
     web_options,
@@ -97,6 +98,7 @@ def _described(study: Study, number: int) -> dict[str, Any]:
     shell_complete=completion.models,
     help="Let this model play the other side where the file says `partner: model` [LOCALSIM_MODEL, else starter].",
 )
+@language_option
 @click.option(
     "--new",
     "fresh",
@@ -106,7 +108,14 @@ def _described(study: Study, number: int) -> dict[str, Any]:
 @web_options
 @db_option
 def serve(
-    file: str, model: str | None, fresh: bool, host: str, port: int | None, open_browser: bool, db: str | None
+    file: str,
+    model: str | None,
+    language: str,
+    fresh: bool,
+    host: str,
+    port: int | None,
+    open_browser: bool,
+    db: str | None,
 ) -> None:
     """Serve the pages of an experiment until Ctrl-C.
 
@@ -129,7 +138,7 @@ def serve(
         raise InvalidInput(
             "-m names a model or scripted player", hint="write `partner: participant` in the file to pair people"
         )
-    wish = Wish(study, name, host, port, fresh)
+    wish = Wish(study, name, host, port, fresh, language)
     serve_experiment(store_of(db), wish, say, open_browser=open_browser, during=Reassurance)
 
 

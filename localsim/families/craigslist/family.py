@@ -90,6 +90,7 @@ class Craigslist(Family):
     interests = "competitive"
     claims: Mapping[str, re.Pattern[str]] = {"seller": SELLS, "buyer": BUYS}
     unearned = ("limit_hit",)
+    taught = True
     hits = Hits(
         "limit_hit",
         "limit_chance",

@@ -85,6 +85,7 @@ class MutualFriends(Family):
     study_tasks = ("", "no friend")
     interests = "cooperative"
     unearned = ("mix_ups",)
+    taught = True
     hits = Hits(
         "unearned_hits",
         "unearned_chance",

@@ -3,47 +3,47 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+import socket
+import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from starlette.applications import Starlette
+
+from localsim.backends.scripted import PREFIX
 from localsim.conversation.episode import EDITION
-from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput
 from localsim.machine.room import addresses
 from localsim.runs.runner import new_run_id
 from localsim.store.database import Store
 from localsim.web.app import During, Site, create_app
 from localsim.web.classroom import replaying, results
+from localsim.web.classroom.form_pages import FORM
 from localsim.web.classroom.hall import Hall
-from localsim.web.classroom.opening import ClassOpening, new_tokens
+from localsim.web.classroom.opening import ClassOpening, Form, Wish, new_tokens
 from localsim.web.classroom.phone_pages import ENTRANCE, seat_name
+from localsim.web.classroom.seats import MODES
 from localsim.web.floor.ledger import Ledger
 from localsim.web.floor.serving import settled
-from localsim.web.guard import Access, address_of, hosts_of, is_loopback, shown
-from localsim.web.serve import run_app
+from localsim.web.guard import HOST, Access, address_of, hosts_of, is_loopback, shown
+from localsim.web.phrases.table import find
+from localsim.web.serve import Address, listen, run_app
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What the command line asks for."""
+class Begun:
+    """A class that has begun, and waits for its server."""
 
-    scenarios: Sequence[LoadedScenario]
-    computer: str
-    """The model or scripted player for seats without a person."""
-    alone: bool
-    """True if every phone plays with the computer."""
-    host: str
-    port: int | None
+    hall: Hall
+    app: Starlette
+    listening: socket.socket
+    teacher: str
+    """The address of the projector page."""
     fresh: bool
-    """True for a new class, even if one that could go on is in the ledger."""
-    against: str | None
-    """The run of an earlier class, whose results are shown beside those of this one."""
-    replay: bool = False
-    """True if every phone plays with the decisions of the earlier class."""
 
 
 def serve_class(store: Store, wish: Wish, say: Say, *, open_browser: bool, during: During = nullcontext) -> None:
@@ -51,8 +51,36 @@ def serve_class(store: Store, wish: Wish, say: Say, *, open_browser: bool, durin
 
     Raises InvalidInput, ModelMissing, DatabaseError or BackendUnavailable.
     """
+    _serve(begun(store, wish, say, during), say, during, open_browser=open_browser)
+
+
+def serve_form(store: Store, wish: Wish, say: Say, *, open_browser: bool, during: During = nullcontext) -> None:
+    """Serve the page on which a class is chosen, to this computer alone, and then the class that begins there.
+
+    The form begins with the address and the language of `wish`, and its class takes the port.
+    """
+    found: list[Begun] = []
+
+    def begin(chosen: Wish) -> str:
+        found.append(begun(store, replace(chosen, port=wish.port), say, during))
+        app.state.stop()
+        return found[0].teacher
+
+    listening, form = listen(Address()), Form(wish.host, wish.language, begin)
+    rules = Access(hosts_of(HOST), None)
+    app = create_app(Site(store, rules, PREFIX, frozenset({"form"}), form=form, phrases=find(wish.language)))
+    address = f"http://{HOST}:{listening.getsockname()[1]}{FORM}"
+    say(f"choose and start the class at {address}  (Ctrl-C stops it)")
+    run_app(app, listening, address if open_browser else "")
+    if found:
+        _serve(found[0], say, during, open_browser=False)
+
+
+def begun(store: Store, wish: Wish, say: Say, during: During = nullcontext) -> Begun:
+    """Begin a class or go on with the one that has not ended; the command line and the form do it in this one way."""
     # A scenario that is named twice counts once: its talks are told apart by their number within the scenario.
     wish = replace(wish, scenarios=list({loaded.hash: loaded for loaded in wish.scenarios}.values()))
+    phrases = find(wish.language)
     before = None
     if wish.against is not None:
         with during("reading the earlier class"):
@@ -80,18 +108,22 @@ def serve_class(store: Store, wish: Wish, say: Say, *, open_browser: bool, durin
     rules = Access(
         hosts_of(shown(wish.host)), opening.access, seat_of=lambda request: seat_name(hall, request), entrance=ENTRANCE
     )
-    app = create_app(Site(store, rules, wish.computer, frozenset({"class"}), hall=hall, before=before))
+    site = Site(store, rules, wish.computer, frozenset({"class"}), hall=hall, before=before, phrases=phrases)
     teacher = address_of(f"{shown(wish.host)}:{opening.port}", f"/class/teacher?key={opening.teacher}", opening.access)
     if continued:
         _tell_continued(say, hall, moved)
     _tell(say, hall, teacher)
+    return Begun(hall, create_app(site), listening, teacher, wish.fresh)
+
+
+def _serve(begun: Begun, say: Say, during: During, *, open_browser: bool) -> None:
     try:
-        run_app(app, listening, teacher if open_browser else "")
+        run_app(begun.app, begun.listening, begun.teacher if open_browser else "")
     finally:
         with during("storing what was played"):
-            hall.stop()
-        if not hall.register.closed:
-            without = " without --new" if wish.fresh else ""
+            begun.hall.stop()
+        if not begun.hall.register.closed:
+            without = " without --new" if begun.fresh else ""
             say(f"the class has stopped; the same command{without} goes on with it")
 
 
@@ -100,12 +132,14 @@ def opening_of(ledger: Ledger, wish: Wish) -> tuple[ClassOpening, bool]:
     hashes = tuple(loaded.hash for loaded in wish.scenarios)
     fresh = ClassOpening(
         run_id=new_run_id(datetime.now(UTC)), scenarios=hashes, computer=wish.computer, alone=wish.alone,
-        host=wish.host, seed=secrets.randbelow(1 << 31), port=wish.port or 0, edition=EDITION, **new_tokens(),
+        host=wish.host, seed=secrets.randbelow(1 << 31), port=wish.port or 0, edition=EDITION, modes=wish.modes,
+        language=wish.language, seats=wish.seats, at=round(time.time(), 1), **new_tokens(),
     )  # fmt: skip
     first = None if ledger.has("closed") else ledger.first()  # a class that was ended goes on until its run is complete
     if first is None or wish.fresh:
         return fresh, False
-    old = ClassOpening(**{**first, "scenarios": tuple(first["scenarios"])})
+    lists = {"scenarios": tuple(first["scenarios"]), "modes": tuple(first.get("modes", MODES))}
+    old = ClassOpening(**{**first, **lists, "language": wish.language, "seats": wish.seats})
     if not (ledger.has("sit") or old.continues(fresh)):
         return fresh, False
     if not old.continues(fresh):
@@ -118,7 +152,7 @@ def opening_of(ledger: Ledger, wish: Wish) -> tuple[ClassOpening, bool]:
 
 
 def _tell_continued(say: Say, hall: Hall, moved: bool) -> None:
-    seats, talks = len(hall.register.seats), len(hall.register.talks)
+    seats, talks = len(hall.register.seats), len(hall.register.meetings)
     if hall.register.ended:
         say(f"the class was ended before: its run is completed ({seats} seats, {talks} talks; --new begins another)")
     else:

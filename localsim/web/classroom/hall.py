@@ -10,26 +10,28 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
 
 from localsim.backends.base import Backend
 from localsim.backends.open import open_backends
 from localsim.backends.scripted import PREFIX as FALLBACK
-from localsim.conversation.episode import EpisodeSpec, Mode
+from localsim.conversation.episode import EpisodeSpec
 from localsim.conversation.scenario import LoadedScenario
-from localsim.errors import InvalidInput
 from localsim.store.database import Store
 from localsim.store.records import AnswerRow
 from localsim.web.classroom.opening import ClassOpening, spec_of, terms_of
 from localsim.web.classroom.replaying import PREFIX, EarlierClass, decisions_of, is_earlier, told
-from localsim.web.classroom.seats import Register, Seat
+from localsim.web.classroom.seats import Guess, Register, Seat
+from localsim.web.classroom.telltale import Telltale, scripted_in
 from localsim.web.floor.floor import Floor
 from localsim.web.floor.ledger import Ledger
-from localsim.web.floor.state import Event, Live, Talk
+from localsim.web.floor.state import Event, Live, Meeting
 from localsim.web.guard import Allowance
+from localsim.web.phrases.table import Refused
 
 TASK = "bet"
 """The task of annotations that are bets."""
-MOST_SEATS = 200
 HERE_S = 30.0
 """A phone that asked within this time counts as present."""
 
@@ -47,7 +49,7 @@ class Hall(Floor):
     ) -> None:
         self.opening = opening
         roles = [loaded.scenario.names for loaded in scenarios]
-        self.register: Register = Register(roles, opening.seed, ledger.events[1:])
+        self.register: Register = Register(roles, opening.seed, ledger.events[1:], opening.modes)
         super().__init__(store, opening.run_id, terms_of(scenarios, opening), self.register, ledger, say)
         self.wrong_codes = Allowance(40, seconds=60)
         self.new_seats = Allowance(60, seconds=600)
@@ -67,8 +69,8 @@ class Hall(Floor):
                 self._refuse_if_over()
                 free = self.register.free_seat()
                 number = free.number if free else len(self.register.seats) + 1
-                if number > MOST_SEATS:
-                    raise InvalidInput(f"{MOST_SEATS} seats are taken", hint="ask the teacher to free one")
+                if number > self.opening.seats:
+                    raise Refused("full", seats=self.opening.seats)
                 self._record("sit", seat=number, key=key)
                 seat = self.register.seats[number]
             self._seen[seat.number] = time.monotonic()
@@ -97,7 +99,8 @@ class Hall(Floor):
 
     def live_of(self, seat: Seat) -> Live | None:
         """The newest talk of a seat."""
-        return None if seat.talk is None else self.live[seat.talk]
+        with self.changed:  # a seat has its talk an instant before the talk is in `live`
+            return None if seat.talk is None else self.live[seat.talk]
 
     def with_computer(self, seat: Seat) -> None:
         """Give a seat that waits a talk with the computer."""
@@ -114,20 +117,20 @@ class Hall(Floor):
                 self._record("again", seat=seat.number)
                 self._match()
 
-    def bet_best(self, seat: Seat, best: Mode) -> None:
-        """Keep the bet of a seat on the better mode; a second one replaces it. Raises InvalidInput."""
+    def bet_modes(self, seat: Seat, **guesses: Guess) -> None:
+        """Keep the bets of a seat on each `Question`; later ones replace them. Raises Refused."""
         with self.changed:
             live = self._bets_after(seat)
-            self._record("bet", seat=seat.number, talk=live.talk.number, best=best)
+            self._record("bet", seat=seat.number, talk=live.meeting.number, **guesses)
 
     def bet_saw(self, seat: Seat, about: int, saw: bool) -> None:
-        """Keep the bet of a seat on what the players of another talk saw. Raises InvalidInput."""
+        """Keep the bet of a seat on what the players of another talk saw. Raises Refused."""
         with self.changed:
             live = self._bets_after(seat)
             read = self.live.get(about)
-            if read is None or not read.completed or seat.number in read.talk.people.values():
-                raise InvalidInput("this is no talk of others that has ended", hint="load the page again")
-            self._record("bet", seat=seat.number, talk=live.talk.number, about=about, saw=saw)
+            if read is None or not read.completed or seat.number in read.meeting.people.values():
+                raise Refused("not_to_read")
+            self._record("bet", seat=seat.number, talk=live.meeting.number, about=about, saw=saw)
 
     def to_read(self, seat: Seat) -> Live | None:
         """The talk of others on which a seat bets next; None as long as there is none.
@@ -141,15 +144,20 @@ class Hall(Floor):
             others = [
                 live
                 for live in self.live.values()
-                if live.completed and len(live.turns) > 1 and live.talk.number not in own
-                and seat.number not in live.talk.people.values()
+                if live.completed and len(live.turns) > 1 and live.meeting.number not in own
+                and seat.number not in live.meeting.people.values()
             ]  # fmt: skip
-            scenario = self.register.talks[seat.talk or 0].scenario
+            scenario = self.register.meetings[seat.talk or 0].scenario
             return min(
                 others,
-                key=lambda live: (live.talk.scenario != scenario, read[live.talk.number], live.talk.number),
+                key=lambda live: (live.meeting.scenario != scenario, read[live.meeting.number], live.meeting.number),
                 default=None,
             )
+
+    @cached_property
+    def scripted(self) -> Telltale | None:
+        """What the reveal shows where no talk of the class has a line that nobody could know."""
+        return scripted_in(self.scenarios, self.opening.seed)
 
     # ---- what the teacher does -------------------------------------------------------------------------------------
 
@@ -176,19 +184,19 @@ class Hall(Floor):
     # ---- helpers ---------------------------------------------------------------------------------------------------
 
     def _bets_after(self, seat: Seat) -> Live:
-        """The newest talk of a seat that may bet. Raises InvalidInput."""
+        """The newest talk of a seat that may bet. Raises Refused."""
         live = self.live_of(seat)
         if self.register.revealed:
-            raise InvalidInput("bets are closed: the reveal was shown", hint="look at the results")
+            raise Refused("bets_closed")
         if live is None or not live.ended:
-            raise InvalidInput("you can bet after your talk", hint="finish your talk first")
+            raise Refused("bet_later")
         return live
 
     def _refuse_if_over(self) -> None:
         if self.register.ended:
-            raise InvalidInput("the class has ended", hint="ask the teacher to start a new one")
+            raise Refused("class_over")
         if self.register.revealed:
-            raise InvalidInput("the reveal was shown, so no new talk begins", hint="look at the projector")
+            raise Refused("revealed")
 
     def _match(self) -> None:
         """Bring waiting seats together whose phones are present."""
@@ -208,16 +216,17 @@ class Hall(Floor):
 
     # ---- the run ---------------------------------------------------------------------------------------------------
 
-    def spec_of(self, talk: Talk) -> EpisodeSpec:
-        return spec_of(self.scenarios[talk.scenario].scenario, talk, self.opening)
+    def spec_of(self, meeting: Meeting) -> EpisodeSpec:
+        return spec_of(self.scenarios[meeting.scenario].scenario, meeting, self.opening)
 
     def answers_in(self, event: Event) -> Iterator[AnswerRow]:
-        """Yield the row of a bet: on the better mode beside the player's own talk, else beside the talk they read."""
+        """Yield the row of a bet: on the modes beside the player's own talk, else beside the talk they read."""
         if event["event"] == "bet":
-            kind, talk = ("best", event["talk"]) if "best" in event else ("saw", event["about"])
+            value: dict[str, Any] = {name: event[name] for name in ("turns", "hits", "saw") if name in event}
+            talk: int = event["about"] if "about" in event else event["talk"]
             episode = self.live[talk].episode_id
             rater = f"seat_{event['seat']:02d}"
-            yield self.answer_row(TASK, episode, rater, {kind: event[kind]}, {"1": episode})
+            yield self.answer_row(TASK, episode, rater, value, {"1": episode})
 
     @contextmanager
     def _opened(self) -> Iterator[dict[str, Backend]]:

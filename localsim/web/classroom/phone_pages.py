@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from localsim.errors import InvalidInput
 from localsim.reports.evidence import marks
-from localsim.web.classroom import results
+from localsim.web.classroom import results, telling
+from localsim.web.classroom.dots import picture
 from localsim.web.classroom.hall import Hall
 from localsim.web.classroom.replaying import is_earlier
-from localsim.web.classroom.seats import MODES, Bet, Seat
+from localsim.web.classroom.seats import GUESSES, Bet, Guess, Seat
+from localsim.web.classroom.telltale import found_in
 from localsim.web.floor.pages import hashed, remembered, secret_of, sent_action, talk_values
 from localsim.web.floor.state import Live
 from localsim.web.guard import SentForm, csrf_of, equal, number_in, posted, visitor_of, with_access
+from localsim.web.phrases.table import Phrases, Refused
 from localsim.web.render import page
 
 HOME, ENTRANCE = "/class", "/class/code"
@@ -49,7 +52,7 @@ def _seat(request: Request) -> Seat | None:
 def _own_seat(request: Request) -> Seat:
     seat = _seat(request)
     if seat is None:
-        raise InvalidInput("you have no seat", hint="join the class first; your seat may have been given to another")
+        raise Refused("no_seat")
     return seat
 
 
@@ -70,10 +73,12 @@ def state_of(hall: Hall, seat: Seat | None) -> str:
 
 
 def _next_bet(hall: Hall, seat: Seat, live: Live) -> str:
-    bet = seat.bets.get(live.talk.number, Bet())
-    if bet.best is None and results.has_goal(hall):
+    bet = seat.bets.get(live.meeting.number, Bet())
+    asked = results.questions(hall)
+    if any(getattr(bet, question) is None for question in asked):
         return "bet"
-    return "read" if bet.saw is None and hall.to_read(seat) is not None else "done"
+    reads = len(hall.opening.modes) > 1 and bet.saw is None and hall.to_read(seat) is not None
+    return "read" if reads else "done"
 
 
 # ---- pages ---------------------------------------------------------------------------------------------------------
@@ -86,9 +91,8 @@ def first(_request: Request) -> Response:
 
 def phone(request: Request) -> Response:
     """The page of a phone in its present state."""
-    hall, seat = hall_of(request), _seat(request)
-    state = state_of(hall, seat)
-    return page(request, f"class/{_TEMPLATES[state]}", state=state, seat=seat, **_values(request, seat, state))
+    values = _state(request)
+    return page(request, f"class/{_TEMPLATES[values['state']]}", **values)
 
 
 _TEMPLATES = {
@@ -99,23 +103,33 @@ _TEMPLATES = {
 
 def part(request: Request) -> Response:
     """The part of a phone's page that changes; it asks for the whole page when the state is another one."""
-    hall, seat = hall_of(request), _seat(request)
-    state = state_of(hall, seat)
+    values = _state(request)
+    state = values["state"]
     if state != request.query_params.get("on"):
         return page(request, "class/still", changed=True)
     if state not in ("wait", "talk"):
         return page(request, "class/still", changed=False)
-    return page(request, f"class/{state}_part", state=state, seat=seat, **_values(request, seat, state))
+    return page(request, f"class/{state}_part", **values)
+
+
+def _state(request: Request) -> dict[str, Any]:
+    """What a phone shows now, and the values of its template, read at one moment."""
+    hall = hall_of(request)
+    with hall.changed:
+        seat = _seat(request)
+        state = state_of(hall, seat)
+        return {"state": state, "seat": seat, **_values(request, seat, state)}
 
 
 def _values(request: Request, seat: Seat | None, state: str) -> dict[str, Any]:
-    """The values of a phone's templates."""
+    """The values of a phone's templates. Only under the lock."""
     hall: Hall = hall_of(request)
+    t: Phrases = request.app.state.phrases
     live = hall.live_of(seat) if seat else None
     values: dict[str, Any] = {
-        "goal": results.has_goal(hall),
-        "alone": hall.opening.alone,
-        "replayed": is_earlier(hall.opening.computer),
+        "questions": results.questions(hall),
+        "guesses": telling.NAMES,
+        "partner": partner_of(hall),
         "live": live,
         "problem": bool(hall.problem),  # its words may name modes and models: for the projector alone
     }
@@ -125,33 +139,49 @@ def _values(request: Request, seat: Seat | None, state: str) -> dict[str, Any]:
         return values | {"offer": hall.waited(seat) > _ALONE_AFTER_S, "computer": hall.opening.computer}
     if live is not None:
         values |= talk_values(hall, live, hall.register.role_of(seat))
-    bet = seat.bets.get(live.talk.number) if live else None
+    bet = seat.bets.get(live.meeting.number) if live else None
     if state in ("read", "done"):
-        read = hall.to_read(seat)
-        with hall.changed:
-            others = any(seat.number not in each.talk.people.values() for each in hall.live.values())
+        read = hall.to_read(seat) if len(hall.opening.modes) > 1 else None
         values |= {
-            "others": others,
+            "others": any(seat.number not in each.meeting.people.values() for each in hall.live.values()),
             "read": read,
             "bet": bet,
             "read_colours": marks.colours(read.spec.scenario.names) if read else {},
         }
     if state in ("reveal", "ended"):
         rows = results.by_mode(hall)
-        values |= {
-            "answer": results.answer(rows, goal=values["goal"]),
-            "best": results.best_mode(rows),
+        values |= revealed_in(hall, rows, t) | {
+            "truths": {question: results.truth(rows, question) for question in values["questions"]},
             "bet": bet,
             "about": hall.live[bet.about] if bet and bet.about is not None else None,
-            "rivals": _rivals(live, request.app.state.before),
+            "rivals": _rivals(live, request.app.state.before, t),
         }
     return values
 
 
-def _rivals(live: Live | None, before: results.Earlier | None) -> str:
+def partner_of(hall: Hall) -> str:
+    """Who the other side is: a phone, the computer, or what an earlier class did."""
+    return "replayed" if is_earlier(hall.opening.computer) else "computer" if hall.opening.alone else "phone"
+
+
+def revealed_in(hall: Hall, rows: Sequence[results.ModeRow], t: Phrases) -> dict[str, Any]:
+    """What the reveal shows on phones and projector. Only under the lock."""
+    own = found_in(hall.live.values())
+    judged = "hits" in results.questions(hall)
+    return {
+        "finding": telling.finding(rows, t),
+        "certainty": telling.certainty(rows, t),
+        "picture": picture(rows),
+        "judged": judged,
+        "shown": own or (hall.scripted if judged else None),
+        "colours_of": marks.colours,
+    }
+
+
+def _rivals(live: Live | None, before: results.Earlier | None, t: Phrases) -> str:
     """How a talk did against the earlier class."""
     talk = results.outcome_of(live) if live else None
-    return results.rivals_sentence(talk, before.rivals(talk)) if talk and before else ""
+    return telling.rivals_sentence(talk, before.rivals(talk), t) if talk and before else ""
 
 
 # ---- what phones send ----------------------------------------------------------------------------------------------
@@ -164,8 +194,7 @@ def join(request: Request, _: SentForm) -> Response:
     with hall.changed:
         if hall.register.seat_of(hashed(secret)) is None:
             if not hall.new_seats.is_left(visitor):
-                hint = "wait some minutes, then try again"
-                raise InvalidInput("too many seats were taken from this address", hint=hint)
+                raise Refused("many_seats")
             hall.new_seats.count(visitor)
         hall.join(hashed(secret))
     return remembered(request, HOME, "seat", secret, _SEAT_S)
@@ -176,23 +205,25 @@ def say(request: Request, form: SentForm) -> Response:
     hall, seat = hall_of(request), _own_seat(request)
     live = hall.live_of(seat)
     if live is None:
-        raise InvalidInput("you have no talk yet", hint="wait for a partner")
+        raise Refused("no_talk_yet")
     role = hall.register.role_of(seat)
     hall.take(live, role, *sent_action(hall, live, role, form))
     return RedirectResponse(HOME, 303)
 
 
 def bet(request: Request, form: SentForm) -> Response:
-    """Take the bet on the better mode, or the one on a talk of others."""
+    """Take the bets on the modes, or the one on a talk of others."""
     hall, seat = hall_of(request), _own_seat(request)
-    best = next((mode for mode in MODES if mode == form.get("best")), None)
+    given: dict[str, Guess] = {
+        question: guess for question in results.questions(hall) for guess in GUESSES if form.get(question) == guess
+    }
     about = number_in(form, "about")
     if about >= 0 and form.get("saw") in ("yes", "no"):
         hall.bet_saw(seat, about, form["saw"] == "yes")
-    elif best is not None and results.has_goal(hall):
-        hall.bet_best(seat, best)
+    elif given and len(given) == len(results.questions(hall)):
+        hall.bet_modes(seat, **given)
     else:
-        raise InvalidInput("an answer is missing", hint="go back and answer the question")
+        raise Refused("no_answer")
     return RedirectResponse(HOME, 303)
 
 
@@ -223,19 +254,20 @@ def give_code(request: Request, form: SentForm) -> Response:
     given = "".join(char for char in typed.upper() if char.isalpha())
     with hall.changed:
         if not hall.wrong_codes.is_left(visitor):
-            raise InvalidInput("too many wrong codes were given", hint="wait a minute, then try again")
+            raise Refused("many_codes")
         if not equal(given, wanted.replace("-", "")):
             hall.wrong_codes.count(visitor)
-            return page(request, "class/join", 400, state="code", given=typed[:20], wrong=_wrong(given, wanted))
+            wrong = _wrong(request.app.state.phrases, given, wanted)
+            return page(request, "class/join", 400, state="code", given=typed[:20], wrong=wrong)
     return with_access(RedirectResponse(HOME, 303), request, hall.opening.access)
 
 
-def _wrong(given: str, code: str) -> str:
+def _wrong(t: Phrases, given: str, code: str) -> str:
     """What is wrong with a code, as far as that is no help to somebody who guesses."""
     letters = len(code.replace("-", ""))
     if len(given) != letters:
-        return f"The code has {letters} letters, and you typed {len(given)}."
-    return "This is not the code: at least one letter differs from those on the projector."
+        return t.plain("join.letters", letters=letters, typed=len(given))
+    return t.plain("join.differs")
 
 
 ROUTES: list[BaseRoute] = [

@@ -121,7 +121,7 @@ class EarlierClass(Backend):
 
     def _decide(self, live: Live, role: str) -> tuple[Action | None, dict[str, Any]]:
         """Return the decision of a role; None where the fallback decides. With details for the generation."""
-        played = self._decisions.get((self._scenarios[live.talk.scenario].hash, role), [])
+        played = self._decisions.get((self._scenarios[live.meeting.scenario].hash, role), [])
         source = drawn(played, live, role)
         if source is None:
             return None, {"replayed": None, "fallback": "no person had this role"}
@@ -164,7 +164,7 @@ def drawn(played: Sequence[PastRole], live: Live, role: str) -> PastRole | None:
 
     One in the same mode is taken, if there is one, because what a player sees bears on what it decides.
     """
-    alike = [each for each in played if each.mode == live.talk.mode] or played
+    alike = [each for each in played if each.mode == live.meeting.mode] or played
     return random.Random(f"{live.spec.seed}/{role}/earlier").choice(alike) if alike else None
 
 

@@ -5,20 +5,28 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from localsim.conversation.episode import Mode
-from localsim.web.floor.state import Event, State, Talk
+from localsim.web.floor.state import Event, Meeting, State
 
 MODES: tuple[Mode, ...] = ("agents", "mindreaders")
 """The modes that people can play, in the order of tables."""
+Guess = Literal["agents", "mindreaders", "same"]
+"""An answer to a question which mode has more or less of something; `same` for no difference."""
+GUESSES: tuple[Guess, ...] = ("mindreaders", "agents", "same")
+Question = Literal["turns", "hits"]
+"""What the modes are compared by: which needs fewer turns, and which has more early hits."""
 
 
 @dataclass(frozen=True)
 class Bet:
     """What a player believes after a talk; None for a question that was not answered."""
 
-    best: Mode | None = None
-    """The mode in which more talks reach their goal."""
+    turns: Guess | None = None
+    """The mode that needs fewer turns."""
+    hits: Guess | None = None
+    """The mode in which the right answer is hit more often before the talk could tell it."""
     about: int | None = None
     """Number of a talk of others that the player has read."""
     saw: bool | None = None
@@ -40,12 +48,18 @@ class Seat:
     """True while it waits for a talk."""
 
 
-class Register(State[Talk]):
+class Register(State[Meeting]):
     """Seats, talks and bets of one class. It changes through `apply` alone."""
 
-    def __init__(self, scenarios: Sequence[tuple[str, ...]], seed: int, events: Iterable[Event] = ()) -> None:
+    def __init__(
+        self,
+        scenarios: Sequence[tuple[str, ...]],
+        seed: int,
+        events: Iterable[Event] = (),
+        modes: Sequence[Mode] = MODES,
+    ) -> None:
         """`scenarios`: the roles of each scenario."""
-        self.scenarios, self.seed = scenarios, seed
+        self.scenarios, self.seed, self.modes = scenarios, seed, modes
         self.seats: dict[int, Seat] = {}
         self.revealed = False
         super().__init__(events)
@@ -61,12 +75,12 @@ class Register(State[Talk]):
         elif kind == "again":
             self.seats[event["seat"]].waiting = True
         elif kind == "talk":
-            talk = Talk(event["talk"], event["scenario"], event["mode"], event["index"], event["people"])
-            self.talks[talk.number] = talk
-            for number in talk.people.values():
-                self.seats[number].talk, self.seats[number].waiting = talk.number, False
+            meeting = Meeting(event["talk"], event["scenario"], event["mode"], event["index"], event["people"])
+            self.meetings[meeting.number] = meeting
+            for number in meeting.people.values():
+                self.seats[number].talk, self.seats[number].waiting = meeting.number, False
         elif kind == "bet":
-            bets, answers = self.seats[event["seat"]].bets, ("best", "about", "saw")
+            bets, answers = self.seats[event["seat"]].bets, ("turns", "hits", "about", "saw")
             before = bets.get(event["talk"], Bet())
             bets[event["talk"]] = replace(before, **{name: event[name] for name in answers if name in event})
         elif kind in ("reveal", "end"):
@@ -85,32 +99,27 @@ class Register(State[Talk]):
 
     def role_of(self, seat: Seat) -> str:
         """The role of a seat in its newest talk. Raises KeyError without one."""
-        return self.talks[seat.talk or 0].role_of(seat.number)
+        return self.meetings[seat.talk or 0].role_of(seat.number)
 
     def next_size(self) -> int:
         """The number of roles of the next talk."""
-        return len(self.scenarios[self._condition(len(self.talks) + 1)[0]])
+        return len(self.scenarios[self._condition(len(self.meetings) + 1)[0]])
 
     def _condition(self, number: int) -> tuple[int, Mode]:
         """The scenario and mode of a talk: each block of talks has all of them once, in an order of its own."""
-        conditions = [(place, mode) for place in range(len(self.scenarios)) for mode in MODES]
+        conditions = [(place, mode) for place in range(len(self.scenarios)) for mode in self.modes]
         block, place = divmod(number - 1, len(conditions))
         random.Random(f"{self.seed}/{block}").shuffle(conditions)
         return conditions[place]
 
     def next_talk(self, seats: Sequence[int]) -> Event:
         """The event that puts seats into the next talk."""
-        number = len(self.talks) + 1
+        number = len(self.meetings) + 1
         scenario, mode = self._condition(number)
-        index = sum((talk.scenario, talk.mode) == (scenario, mode) for talk in self.talks.values())
+        index = sum((meeting.scenario, meeting.mode) == (scenario, mode) for meeting in self.meetings.values())
         roles = list(self.scenarios[scenario])
         random.Random(f"{self.seed}/{number}").shuffle(roles)
         people = dict(zip(roles, seats, strict=False))
         return {
             "event": "talk", "talk": number, "scenario": scenario, "mode": mode, "index": index, "people": people,
         }  # fmt: skip
-
-    def letters(self) -> dict[Mode, str]:
-        """Mode -> the letter under which results are shown before the reveal."""
-        first = random.Random(f"{self.seed}/letters").randrange(2)
-        return dict(zip(MODES if not first else MODES[::-1], "AB", strict=True))

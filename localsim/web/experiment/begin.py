@@ -20,6 +20,7 @@ from localsim.web.experiment.pages import HOME, person_name
 from localsim.web.floor.ledger import Ledger
 from localsim.web.floor.serving import settled
 from localsim.web.guard import Access, address_of, hosts_of, is_loopback, shown
+from localsim.web.phrases.table import find
 from localsim.web.serve import run_app
 
 Say = Callable[[str], None]
@@ -36,6 +37,8 @@ class Wish:
     port: int | None
     fresh: bool
     """True for a new run of the experiment, even if one that could go on is in the ledger."""
+    language: str = "en"
+    """The language of the pages, by the name that `phrases.table.find` knows; the file has texts of its own."""
 
 
 def ledger_of(store: Store, study: Study) -> Ledger:
@@ -49,6 +52,7 @@ def serve_experiment(store: Store, wish: Wish, say: Say, *, open_browser: bool, 
     Raises InvalidInput, ModelMissing, DatabaseError or BackendUnavailable.
     """
     store.ensure_usable()
+    phrases = find(wish.language)
     ledger = ledger_of(store, wish.study)
     try:
         opening, continued = opening_of(ledger, wish)
@@ -61,7 +65,7 @@ def serve_experiment(store: Store, wish: Wish, say: Say, *, open_browser: bool, 
         raise
     access = None if is_loopback(wish.host) else opening.access
     rules = Access(hosts_of(shown(wish.host)), access, seat_of=lambda request: person_name(lab, request))
-    app = create_app(Site(store, rules, opening.model, frozenset({"experiment"}), lab=lab))
+    app = create_app(Site(store, rules, opening.model, frozenset({"experiment"}), lab=lab, phrases=phrases))
     link = address_of(f"{shown(wish.host)}:{opening.port}", HOME, access)
     _tell(say, lab, link, continued=continued)
     try:
@@ -79,7 +83,7 @@ def opening_of(ledger: Ledger, wish: Wish) -> tuple[ExperimentOpening, bool]:
     """How the experiment begins, and True if it continues the one in the ledger. Raises InvalidInput."""
     fresh = ExperimentOpening(
         run_id=new_run_id(datetime.now(UTC)), host=wish.host, port=wish.port or 0, access=secrets.token_urlsafe(9),
-        study=wish.study.hash, model=wish.model, edition=EDITION,
+        study=wish.study.hash, model=wish.model, edition=EDITION, language=wish.language,
     )  # fmt: skip
     first = ledger.first()
     if first is None or wish.fresh or not ledger.has("agree"):
@@ -90,8 +94,9 @@ def opening_of(ledger: Ledger, wish: Wish) -> tuple[ExperimentOpening, bool]:
             f"every place of this experiment is filled; its run is {old.run_id}",
             hint="localsim experiment results shows it; --new begins it again, as another run",
         )
-    if (old.study, old.model) != (fresh.study, fresh.model):
+    if (old.study, old.model, old.language) != (fresh.study, fresh.model, fresh.language):
         what = "file, banks or scenarios" if old.study != fresh.study else f"model ({old.model} before)"
+        what = what if old.language == fresh.language else f"language of the pages ({old.language} before)"
         raise InvalidInput(
             f"people have taken part in this experiment with another {what}",
             hint="restore what was there to go on, or begin another run with --new",

@@ -11,6 +11,7 @@ from localsim.conversation.transcript import Action, Turn, typed_move
 from localsim.errors import InvalidInput
 from localsim.families.interviews.answers import Answer
 from localsim.families.interviews.items import Bank, Item, moves_of
+from localsim.web.phrases.table import Refused
 
 FIELD = "item."
 """What the name of a field begins with; the id of the item follows."""
@@ -20,7 +21,7 @@ def answers_from(bank: Bank, sent: Mapping[str, str]) -> dict[str, dict[str, Any
     """Return item -> {value, number, right} for all items of a bank; only open answers may be empty.
 
     `number` is the chosen point, the number, or the place of the option from 1; None for words. `right` is None for an
-    item without a right answer. Raises InvalidInput with the first question that lacks an answer.
+    item without a right answer. Raises Refused with the first question that lacks an answer.
     """
     return {item.id: _answer(item, " ".join(sent.get(FIELD + item.id, "").split())) for item in bank.items}
 
@@ -39,12 +40,12 @@ def _answer(item: Item, text: str) -> dict[str, Any]:
 def _action(item: Item, text: str) -> Action:
     if item.open:
         if len(text) > item.open:
-            raise InvalidInput(f"{item.ask}: at most {item.open} characters", hint="go back and shorten your answer")
+            raise Refused("item_long", item=item.ask, chars=item.open)
         return Action("speak", text)
     if not text:
-        raise InvalidInput(f"an answer is missing: {item.ask}", hint="go back and answer it")
+        raise Refused("item_missing", item=item.ask)
     (move,) = moves_of([item])
     try:
         return typed_move(Bound(move, ()), text, "")
     except InvalidInput as error:
-        raise InvalidInput(f"this is no answer to: {item.ask}", hint="go back and choose or type one") from error
+        raise Refused("item_wrong", item=item.ask) from error

@@ -15,7 +15,6 @@ from typing import Any, Literal
 
 from localsim.conversation.episode import EpisodeSpec
 from localsim.conversation.transcript import Action, Turn
-from localsim.errors import InvalidInput
 from localsim.evaluators.judge import Judge
 from localsim.families.interviews.items import Bank
 from localsim.scenarios.experiments.read import Study
@@ -24,12 +23,13 @@ from localsim.store.records import AnswerRow, hash_of
 from localsim.web.experiment.forms import answers_from
 from localsim.web.experiment.opening import ExperimentOpening, partner_of, spec_of, terms_of
 from localsim.web.experiment.places import ordered, rank
-from localsim.web.experiment.roster import ArmTalk, Part, Participant, Roster
+from localsim.web.experiment.roster import ArmMeeting, Part, Participant, Roster
 from localsim.web.experiment.rubric import Question, questions_of, ratings_from
 from localsim.web.floor.floor import Floor
 from localsim.web.floor.ledger import Ledger
 from localsim.web.floor.state import Event, Live
 from localsim.web.guard import Allowance
+from localsim.web.phrases.table import Refused
 
 Step = Literal["consent", "full", "complete", "before", "wait", "talk", "rate", "rubric", "after", "debrief", "gone"]
 HERE_S = 40.0
@@ -108,7 +108,7 @@ class Lab(Floor):
 
     def role_of(self, person: Participant, live: Live) -> str:
         """The role of a participant in a talk."""
-        return live.talk.role_of(person.number)
+        return live.meeting.role_of(person.number)
 
     def to_rate(self, person: Participant, live: Live) -> Turn | None:
         """The first message of the other side that a participant has read and not rated; None without one."""
@@ -117,12 +117,12 @@ class Lab(Floor):
         role = self.role_of(person, live)
         seen = self.seen_by(live, role).transcript.turns
         others = (turn for turn in seen if turn.said and turn.speaker != role)
-        return next((turn for turn in others if (live.talk.number, turn.index) not in person.ratings), None)
+        return next((turn for turn in others if (live.meeting.number, turn.index) not in person.ratings), None)
 
     def to_judge(self, person: Participant, live: Live) -> list[Question]:
         """What a participant answers about a talk that has come to its end; nothing if it broke off, as for judges."""
         wanted, rubric = self.study.experiment.rated, self.study.rubric
-        if wanted is None or rubric is None or not live.completed or live.talk.number in person.judged:
+        if wanted is None or rubric is None or not live.completed or live.meeting.number in person.judged:
             return []
         return questions_of(rubric, live.spec.scenario.names, self.role_of(person, live), wanted.about)
 
@@ -135,18 +135,18 @@ class Lab(Floor):
     def seconds_left(self, live: Live) -> float | None:
         """Seconds until the time of a talk is over; None without such a limit."""
         minutes = self.study.experiment.limits.minutes
-        return None if minutes is None else self.register.talks[live.talk.number].at + 60 * minutes - time.time()
+        return None if minutes is None else self.register.meetings[live.meeting.number].at + 60 * minutes - time.time()
 
     # ---- what participants do --------------------------------------------------------------------------------------
 
     def agree(self, key: str) -> Participant:
-        """Give a place to a person who agrees; the same person again keeps theirs. Raises InvalidInput."""
+        """Give a place to a person who agrees; the same person again keeps theirs. Raises Refused."""
         with self.changed:
             person = self.register.person_of(key)
             if person is None:
                 found = self.register.next_place(self._away())
                 if found is None or self.register.complete:
-                    raise InvalidInput("all places are taken now", hint="thank you; try again later")
+                    raise Refused("places_taken")
                 place, lost = found
                 if lost is not None:
                     self._leave(lost, "away")
@@ -160,53 +160,53 @@ class Lab(Floor):
             return person
 
     def answer(self, person: Participant, part: Part, bank_id: str, sent: Mapping[str, str]) -> None:
-        """Keep the answers to a form; the first ones count. Raises InvalidInput."""
+        """Keep the answers to a form; the first ones count. Raises Refused."""
         with self.changed:
             if (part, bank_id) in person.forms:
                 return
             bank = self.next_form(person, part)
             if self.step(person) != part or bank is None or bank.id != bank_id:
-                raise InvalidInput("this form is not the next one", hint="load the page again")
+                raise Refused("other_form")
             self._note("form", person.number, part=part, bank=bank.id, answers=answers_from(bank, sent))
             self._advance(person)
 
     def rate(self, person: Participant, turn: int, sent: Mapping[str, str] | None) -> None:
-        """Keep the ratings of a message, or that it was skipped (None); the first ones count. Raises InvalidInput."""
+        """Keep the ratings of a message, or that it was skipped (None); the first ones count. Raises Refused."""
         with self.changed:
             live, wanted, bank = self.live_of(person), self.study.experiment.ratings, self.study.ratings
             if live is None or wanted is None or bank is None:
-                raise InvalidInput("nothing is rated here", hint="load the page again")
-            if (live.talk.number, turn) in person.ratings:
+                raise Refused("not_rated")
+            if (live.meeting.number, turn) in person.ratings:
                 return
             due = self.to_rate(person, live)
             if due is None or due.index != turn:
-                raise InvalidInput("this message cannot be rated now", hint="load the page again")
+                raise Refused("message_later")
             if sent is None and wanted.required:
-                raise InvalidInput("this message has to be rated", hint="go back and choose an answer")
+                raise Refused("message_needed")
             answers: Mapping[str, Any] = {} if sent is None else answers_from(bank, sent)
-            self._note("rating", person.number, talk=live.talk.number, turn=turn, answers=answers)
+            self._note("rating", person.number, talk=live.meeting.number, turn=turn, answers=answers)
             self._advance(person)
 
     def judge(self, person: Participant, talk: int, sent: Mapping[str, str]) -> None:
-        """Keep the answers to the rubric about a talk; the first ones count. Raises InvalidInput."""
+        """Keep the answers to the rubric about a talk; the first ones count. Raises Refused."""
         with self.changed:
             if talk in person.judged:
                 return
             live = self.live_of(person)
-            if live is None or live.talk.number != talk or self.step(person) != "rubric":
-                raise InvalidInput("this talk cannot be rated now", hint="load the page again")
+            if live is None or live.meeting.number != talk or self.step(person) != "rubric":
+                raise Refused("talk_later")
             answers = ratings_from(self.to_judge(person, live), sent)
             self._note("rubric", person.number, talk=talk, answers=answers)
             self._advance(person)
 
     def say(self, person: Participant, place: int, action: Action) -> None:
-        """Take a turn of a participant, as `Floor.take` does. Raises InvalidInput."""
+        """Take a turn of a participant, as `Floor.take` does. Raises Refused."""
         with self.changed:
             live = self.live_of(person)
             if live is None or person.out:
-                raise InvalidInput("you have no talk", hint="load the page again")
+                raise Refused("no_talk")
             if self.step(person) == "rate":
-                raise InvalidInput("rate the last message first", hint="load the page again")
+                raise Refused("rate_first")
         self.take(live, self.role_of(person, live), place, action)
 
     def withdraw(self, person: Participant) -> None:
@@ -224,7 +224,7 @@ class Lab(Floor):
 
     def call_off(self, talk: int, why: str) -> None:
         """Have a talk end for a reason that is stored with it. Only under the lock."""
-        if not self.register.talks[talk].over and not self.live[talk].ended:
+        if not self.register.meetings[talk].over and not self.live[talk].ended:
             self._record("over", talk=talk, why=why)
 
     # ---- helpers ---------------------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ class Lab(Floor):
         self._record("out", participant=person.number, why=why)
         if live is None or live.ended:
             return
-        self.call_off(live.talk.number, LEFT)
+        self.call_off(live.meeting.number, LEFT)
         for partner in partners:
             if partner.holds:
                 self._record("unpaired", participant=partner.number)
@@ -277,7 +277,7 @@ class Lab(Floor):
         names = arm.scenarios[place].scenario.names
         roles = [arm.seats[place], *(name for name in names if name != arm.seats[place])]
         self._record(
-            "talk", talk=len(self.register.talks) + 1, condition=arm.condition.id, place=place,
+            "talk", talk=len(self.register.meetings) + 1, condition=arm.condition.id, place=place,
             scenario=self.study.scenarios.index(arm.scenarios[place]), mode=arm.condition.mode,
             people=dict(zip(roles, (person.number for person in people), strict=False)), at=round(time.time(), 1),
             index=self._index(arm.condition.id, place),
@@ -286,7 +286,7 @@ class Lab(Floor):
     def _scenario(self, people: Sequence[Participant], count: int) -> int:
         """The place of the next scenario: in turn by the rank of the place, and one that is new to all if possible."""
         first = rank(self.register.order, people[0].place) // len(people)
-        had = {self.register.talks[talk].place for person in people for talk in person.talks}
+        had = {self.register.meetings[talk].place for person in people for talk in person.talks}
         turn = [(first + step) % count for step in range(count)]
         return next((place for place in turn if place not in had), turn[0])
 
@@ -300,22 +300,22 @@ class Lab(Floor):
             return arm.scenarios[place].hash, arm.condition.mode, partner, roles, arm.grants(place).text
 
         own = kind(condition, place)
-        return sum(kind(talk.condition, talk.place) == own for talk in self.register.talks.values())
+        return sum(kind(meeting.condition, meeting.place) == own for meeting in self.register.meetings.values())
 
     # ---- the run ---------------------------------------------------------------------------------------------------
 
-    def spec_of(self, talk: ArmTalk) -> EpisodeSpec:
-        return spec_of(self.study, talk, self.opening)
+    def spec_of(self, meeting: ArmMeeting) -> EpisodeSpec:
+        return spec_of(self.study, meeting, self.opening)
 
     def leaves(self) -> bool:
         """End talks whose time is over, and those that a participant has left, in every round."""
         minutes, now = self.study.experiment.limits.minutes, time.time()
         with self.changed:
-            for number, talk in list(self.register.talks.items()):
-                if minutes is not None and now - talk.at > 60 * minutes:
+            for number, meeting in list(self.register.meetings.items()):
+                if minutes is not None and now - meeting.at > 60 * minutes:
                     self.call_off(number, TIME_OVER)
             for number, live in self.live.items():
-                if not live.ended and (why := self.register.talks[number].over):
+                if not live.ended and (why := self.register.meetings[number].over):
                     self.players.fail(live.spec.hash, why)
         return super().leaves()
 
@@ -348,7 +348,7 @@ class Lab(Floor):
             "condition": person.condition, "place": person.place, "status": person.status,
             "roles": {place: self.role_of(person, live) for place, live in talks.items()},
             "consent": experiment.consent.version, "completion": person.completion,
-            "description": hash_of(self.study.description),
+            "description": hash_of(self.study.description), "language": self.opening.language,
         }  # fmt: skip
         shown = {place: live.episode_id for place, live in talks.items()}
         seconds = None if person.done is None else round(person.done - person.at, 1)
@@ -372,7 +372,7 @@ class Lab(Floor):
             return
         rubric = self.study.rubric
         assert rubric is not None, "no talk is rated without a rubric"
-        role = live.talk.role_of(event["participant"])
+        role = live.meeting.role_of(event["participant"])
         # The version of a judge who is asked the same, so that no other one is compared with these ratings.
         about = {"version": Judge("", rubric=rubric).version, "role": role}
         for each in event["answers"]:

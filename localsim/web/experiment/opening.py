@@ -10,7 +10,7 @@ from localsim.conversation.episode import EpisodeSpec
 from localsim.runs.plan import Plan
 from localsim.scenarios.experiments.document import MODEL, PARTICIPANT
 from localsim.scenarios.experiments.read import Arm, Study
-from localsim.web.experiment.roster import ArmTalk
+from localsim.web.experiment.roster import ArmMeeting
 from localsim.web.floor.floor import Terms
 from localsim.web.floor.ledger import Doors
 
@@ -23,6 +23,8 @@ class ExperimentOpening(Doors):
     """Hash of the experiment with all that it names."""
     model: str
     """The partner that the command line names."""
+    language: str = "en"
+    """That of the pages; ledgers of the time before do not name it."""
 
 
 def partner_of(arm: Arm, model: str) -> str:
@@ -31,11 +33,11 @@ def partner_of(arm: Arm, model: str) -> str:
     return NAME if partner == PARTICIPANT else model if partner == MODEL else absolute(partner)
 
 
-def spec_of(study: Study, talk: ArmTalk, opening: ExperimentOpening) -> EpisodeSpec:
-    """The episode of a talk."""
-    arm = study.arm(talk.condition)
-    scenario, grants = arm.scenarios[talk.place].scenario, arm.grants(talk.place)
-    return talk.spec(scenario, partner_of(arm, opening.model), study.experiment.seed, opening.edition, grants)
+def spec_of(study: Study, meeting: ArmMeeting, opening: ExperimentOpening) -> EpisodeSpec:
+    """The episode of a meeting."""
+    arm = study.arm(meeting.condition)
+    scenario, grants = arm.scenarios[meeting.place].scenario, arm.grants(meeting.place)
+    return meeting.spec(scenario, partner_of(arm, opening.model), study.experiment.seed, opening.edition, grants)
 
 
 def terms_of(study: Study, opening: ExperimentOpening) -> Terms:
@@ -51,7 +53,7 @@ def terms_of(study: Study, opening: ExperimentOpening) -> Terms:
     )
     models = [partner for arm in study.arms if (partner := partner_of(arm, opening.model)) != NAME]
     specs = [
-        spec_of(study, ArmTalk(0, 0, arm.condition.mode, 0, {arm.seats[place]: 0}, arm.condition.id, place), opening)
+        spec_of(study, ArmMeeting(0, 0, arm.condition.mode, 0, {arm.seats[place]: 0}, arm.condition.id, place), opening)
         for arm in study.arms
         for place in range(len(arm.scenarios))
         if arm.people == 1

@@ -11,14 +11,13 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from localsim.errors import InvalidInput
-from localsim.runs.words import STOPS
 from localsim.web.experiment.lab import LEFT, TIME_OVER, Lab, Step
 from localsim.web.experiment.roster import Participant
 from localsim.web.experiment.rubric import UNKNOWN
 from localsim.web.floor.pages import hashed, remembered, secret_of, sent_action, talk_values
 from localsim.web.floor.state import Live
 from localsim.web.guard import SentForm, number_in, posted, visitor_of
+from localsim.web.phrases.table import Phrases, Refused
 from localsim.web.render import page
 
 HOME = "/experiment"
@@ -48,7 +47,7 @@ def person_name(lab: Lab, request: Request) -> str:
 def _person(request: Request) -> Participant:
     person = lab_of(request).person_with(_key(request))
     if person is None:
-        raise InvalidInput("you do not take part yet", hint="go to the start, and read what it is about")
+        raise Refused("no_part")
     return person
 
 
@@ -63,7 +62,7 @@ def _state(request: Request) -> tuple[Step, dict[str, Any]]:
     person = lab.person_with(_key(request))
     with lab.changed:
         step = lab.step(person)
-        return step, _values(lab, person, step)
+        return step, _values(lab, person, step, request.app.state.phrases)
 
 
 def show(request: Request) -> Response:
@@ -88,7 +87,7 @@ def part(request: Request) -> Response:
     return page(request, "class/still", changed=False)
 
 
-def _values(lab: Lab, person: Participant | None, step: Step) -> dict[str, Any]:
+def _values(lab: Lab, person: Participant | None, step: Step, t: Phrases) -> dict[str, Any]:
     """The values of the template of a step. Only under the lock."""
     experiment = lab.study.experiment
     values: dict[str, Any] = {
@@ -98,7 +97,7 @@ def _values(lab: Lab, person: Participant | None, step: Step) -> dict[str, Any]:
     if person is None:
         return values
     live = lab.live_of(person)
-    values["early"] = _early(live) if live is not None and step != "wait" else ""
+    values["early"] = _early(live, t) if live is not None and step != "wait" else ""
     if step in ("before", "after"):
         bank = lab.next_form(person, step)
         banks = lab.study.before if step == "before" else lab.study.after
@@ -118,18 +117,23 @@ def _values(lab: Lab, person: Participant | None, step: Step) -> dict[str, Any]:
     if step == "rubric" and live is not None:
         role = lab.role_of(person, live)
         asked = {agent: list(own) for agent, own in groupby(lab.to_judge(person, live), lambda each: each.agent)}
-        return values | {**talk_values(lab, live, role), "talk": live.talk.number, "asked": asked, "unknown": UNKNOWN}
+        return values | {
+            **talk_values(lab, live, role),
+            "talk": live.meeting.number,
+            "asked": asked,
+            "unknown": UNKNOWN,
+        }
     return values
 
 
-def _early(live: Live) -> str:
+def _early(live: Live, t: Phrases) -> str:
     """What a participant is told of a talk that ended without their doing; '' for one that did not."""
     if live.stop_reason in ("closing", "stale"):
-        return f"The talk is over: {STOPS[live.stop_reason]}."
+        return t.plain(f"stop.{live.stop_reason}")
     if not live.problem:
         return ""
-    told = {TIME_OVER: "The time of the talk is over.", LEFT: "The other side has left the talk."}
-    return told.get(live.problem, "The talk broke off, which is not your fault.")
+    told = {TIME_OVER: "experiment.time_over", LEFT: "experiment.left"}
+    return t.plain(told.get(live.problem, "experiment.broke"))
 
 
 # ---- what participants send ----------------------------------------------------------------------------------------
@@ -141,8 +145,7 @@ def agree(request: Request, _: SentForm) -> Response:
     with lab.changed:
         if lab.register.person_of(hashed(secret)) is None:
             if not lab.newcomers.is_left(visitor):
-                hint = "wait some minutes, then try again"
-                raise InvalidInput("too many people came from this address", hint=hint)
+                raise Refused("many_people")
             lab.newcomers.count(visitor)
             secret = secrets.token_urlsafe(18)
         lab.agree(hashed(secret))
@@ -158,7 +161,7 @@ def answer(lab: Lab, person: Participant, form: SentForm) -> None:
     """Keep the answers to a form."""
     part = form.get("part", "")
     if part not in ("before", "after"):
-        raise InvalidInput("this form has no part", hint="load the page again")
+        raise Refused("other_form")
     lab.answer(person, "before" if part == "before" else "after", form.get("bank", ""), form)
 
 
@@ -166,7 +169,7 @@ def say(lab: Lab, person: Participant, form: SentForm) -> None:
     """Take a turn."""
     live = lab.live_of(person)
     if live is None:
-        raise InvalidInput("you have no talk", hint="load the page again")
+        raise Refused("no_talk")
     lab.say(person, *sent_action(lab, live, lab.role_of(person, live), form))
 
 
@@ -183,7 +186,7 @@ def judge(lab: Lab, person: Participant, form: SentForm) -> None:
 def stop(lab: Lab, person: Participant, form: SentForm) -> None:
     """Let a participant stop."""
     if not form.get("sure"):
-        raise InvalidInput("the box is not ticked", hint="go back and tick it, or go on with the experiment")
+        raise Refused("no_tick")
     lab.withdraw(person)
 
 

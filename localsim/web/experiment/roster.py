@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from localsim.web.floor.state import Event, State, Talk
+from localsim.web.floor.state import Event, Meeting, State
 
 Part = Literal["before", "after"]
 Status = Literal["taking part", "finished", "unpaired", "withdrawn", "away"]
@@ -19,7 +19,7 @@ Answers = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass
-class ArmTalk(Talk):
+class ArmMeeting(Meeting):
     """A talk of an experiment."""
 
     condition: str = ""
@@ -74,7 +74,7 @@ class Participant:
         return "taking part" if self.done is None else "finished"
 
 
-class Roster(State[ArmTalk]):
+class Roster(State[ArmMeeting]):
     """Participants and talks of one experiment. It changes through `apply` alone."""
 
     def __init__(self, order: Sequence[str], events: Iterable[Event] = ()) -> None:
@@ -94,12 +94,12 @@ class Roster(State[ArmTalk]):
             self.people[person.number] = self._by_key[person.key] = person
         elif kind == "talk":
             names = ("scenario", "mode", "index", "people", "condition", "place", "at")
-            talk = ArmTalk(number=event["talk"], **{name: event[name] for name in names})
-            self.talks[talk.number] = talk
-            for number in talk.people.values():
-                self.people[number].talks.append(talk.number)
+            meeting = ArmMeeting(number=event["talk"], **{name: event[name] for name in names})
+            self.meetings[meeting.number] = meeting
+            for number in meeting.people.values():
+                self.people[number].talks.append(meeting.number)
         elif kind == "over":
-            self.talks[event["talk"]].over = event["why"]
+            self.meetings[event["talk"]].over = event["why"]
         elif "participant" in event:
             self._change(self.people[event["participant"]], event)
 
@@ -158,5 +158,5 @@ class Roster(State[ArmTalk]):
         """The other participants of the newest talk of a participant."""
         if not person.talks:
             return []
-        numbers = self.talks[person.talks[-1]].people.values()
+        numbers = self.meetings[person.talks[-1]].people.values()
         return [self.people[number] for number in numbers if number != person.number]

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from localsim.errors import InvalidInput
 from localsim.scenarios.rubrics import NAME, Rubric
+from localsim.web.phrases.table import Refused
 
 UNKNOWN = "cannot tell"
 """What a participant answers who did not see what a question asks about; it is no score."""
@@ -44,7 +44,7 @@ def questions_of(
 def ratings_from(questions: Sequence[Question], sent: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return for each question agent, dimension, value and number, which is None for `UNKNOWN`.
 
-    Raises InvalidInput with the first question that lacks an answer.
+    Raises Refused with the first question that lacks an answer.
     """
     return [{"agent": each.agent, "dimension": each.dimension, **_answer(each, sent)} for each in questions]
 
@@ -55,5 +55,5 @@ def _answer(question: Question, sent: Mapping[str, str]) -> dict[str, Any]:
         return {"value": text, "number": None}
     point = next((point for point in question.points if str(point) == text), None)
     if point is None:
-        raise InvalidInput(f"an answer is missing: {question.ask}", hint="go back and choose a number")
+        raise Refused("item_missing", item=question.ask)
     return {"value": text, "number": point}

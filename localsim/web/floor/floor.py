@@ -23,12 +23,15 @@ from localsim.conversation.episode import Episode, EpisodeSpec, Observation
 from localsim.conversation.rules.lines import Way
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.conversation.visibility import observe
-from localsim.errors import DatabaseError, InvalidInput, LocalsimError, ModelMissing
+from localsim.errors import DatabaseError, LocalsimError, ModelMissing
+from localsim.evaluators.play.language import language_of
 from localsim.evaluators.searching import search
+from localsim.families import family_of
+from localsim.reports.evidence.turns import hits_in
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.store.database import Store
-from localsim.store.episodes import transcript_of
+from localsim.store.episodes import load_episode, transcript_of
 from localsim.store.lock import Busy
 from localsim.store.queries import annotation as annotation_queries
 from localsim.store.queries import classes as queries
@@ -37,7 +40,8 @@ from localsim.store.records import AnswerRow, Record, RunRecord, ScoreRecord, ep
 from localsim.web.floor.beats import open_beat, start_of, ways_in
 from localsim.web.floor.ledger import Ledger
 from localsim.web.floor.players import Players
-from localsim.web.floor.state import Event, Live, State, Talk
+from localsim.web.floor.state import Event, Live, Meeting, State
+from localsim.web.phrases.table import Refused
 
 _SAID_S = 20.0
 """Longest wait until a turn is on the disk."""
@@ -84,6 +88,8 @@ class Floor(runner.Guests):
         self.changed = threading.Condition()
         self.problem = ""
         self.live: dict[int, Live] = {}
+        self.tongues = {loaded.scenario.id: language_of(loaded.scenario) or "" for loaded in self.scenarios}
+        """Scenario -> the language of its texts, for the attribute `lang`; '' if it is not known."""
         self._terms, self._say = terms, say
         beside_model = not all(map(self._is_quick, terms.models))
         self.players = Players(self.changed, beside_model=beside_model, timed=self.timed)
@@ -99,8 +105,8 @@ class Floor(runner.Guests):
 
     def recall(self) -> None:
         """Add the conversations of the register, with what the database knows of those that have ended."""
-        for talk in self.register.talks.values():
-            self._add(talk)
+        for meeting in self.register.meetings.values():
+            self._add(meeting)
         self.store.take_in_leftovers()
         if not has_run(self.store, self.run_id):
             return
@@ -115,6 +121,7 @@ class Floor(runner.Guests):
             live.success, live.fault, live.problem = row.success, row.fault, row.error or ""
             live.stop_reason = row.stop_reason
             live.turns = list(transcript_of(turns.get(live.episode_id, [])).turns)
+            live.hits = tuple(hits_in(load_episode(self.store, live.episode_id)))
 
     def begin(self) -> None:
         """Open the models, take up the conversations that have not ended, and go on, all in the thread."""
@@ -152,7 +159,7 @@ class Floor(runner.Guests):
 
     # ---- what differs between floors -------------------------------------------------------------------------------
 
-    def spec_of(self, talk: Any) -> EpisodeSpec:
+    def spec_of(self, meeting: Any) -> EpisodeSpec:
         """The episode of a conversation."""
         raise NotImplementedError
 
@@ -205,7 +212,7 @@ class Floor(runner.Guests):
     def ways(self, live: Live, role: str) -> tuple[Way, ...]:
         """The ways in which a role can act now; () where it has to wait. Only under the lock."""
         beat = None if live.ended else open_beat(live.spec, live.turns)
-        if beat is None or (live.talk.number, role, beat.start) in self.register.choices:
+        if beat is None or (live.meeting.number, role, beat.start) in self.register.choices:
             return ()
         request = self.players.asked(live.spec.hash)
         asked = request is not None and request.speaker == role
@@ -217,11 +224,13 @@ class Floor(runner.Guests):
         beat = None if live.ended else open_beat(live.spec, live.turns)
         if beat is None or len(others) < 2:
             return others
-        chosen = {who for talk, who, start in self.register.choices if (talk, start) == (live.talk.number, beat.start)}
+        chosen = {
+            who for talk, who, start in self.register.choices if (talk, start) == (live.meeting.number, beat.start)
+        }
         return [name for name in beat.waiting if name != role and name not in chosen]
 
     def take(self, live: Live, role: str, place: int, action: Action) -> None:
-        """Take a turn, and wait until it is on the disk; the same turn again changes nothing. Raises InvalidInput.
+        """Take a turn, and wait until it is on the disk; the same turn again changes nothing. Raises Refused.
 
         `place` is the number of the first turn of the beat that the person answers.
         """
@@ -233,24 +242,24 @@ class Floor(runner.Guests):
                 self._choose(live, role, place, action)
                 return
             if self.problem:
-                raise InvalidInput(f"nothing more can be said: {self.problem}", hint="what was said before is kept")
+                raise Refused("stopped")
             if self.players.give(live.spec.hash, role, place, action):
                 live.given = (place, action)
             elif live.given != (place, action):
                 raise _not_now(action)
             self.changed.wait_for(lambda: len(live.turns) > place or live.ended or self.problem, _SAID_S)
             if len(live.turns) <= place:
-                raise InvalidInput("your words could not be stored", hint="go back and send them again")
+                raise Refused("not_stored")
             if action.type == "leave":  # the next page is the bet, which needs the end of the talk
                 self.changed.wait_for(lambda: live.ended, _SAID_S)
 
     def _choose(self, live: Live, role: str, place: int, action: Action) -> None:
         """Keep a choice in a beat in which several act at the same time; the first one counts."""
-        kept = self.register.choices.get((live.talk.number, role, place))
+        kept = self.register.choices.get((live.meeting.number, role, place))
         if kept is None:
             values = None if action.values is None else list(action.values)
             self._record(
-                "choice", talk=live.talk.number, role=role, beat=place, type=action.type, text=action.text,
+                "choice", talk=live.meeting.number, role=role, beat=place, type=action.type, text=action.text,
                 values=values,
             )  # fmt: skip
             self.hand_in()
@@ -263,7 +272,7 @@ class Floor(runner.Guests):
             request = None if live.ended else self.players.asked(live.spec.hash)
             if request is None:
                 continue
-            kept = self.register.choices.get((live.talk.number, request.speaker, start_of(live.turns)))
+            kept = self.register.choices.get((live.meeting.number, request.speaker, start_of(live.turns)))
             if kept is not None:
                 self.players.give(live.spec.hash, request.speaker, request.turn, kept)
 
@@ -276,14 +285,14 @@ class Floor(runner.Guests):
             self._ledger.append(line)
         self.register.apply(line)
         if event == "talk":
-            self._queue.append(self._add(self.register.talks[fields["talk"]]).spec)
+            self._queue.append(self._add(self.register.meetings[fields["talk"]]).spec)
         self._answers += self.answers_in(line)
         self.changed.notify_all()
 
-    def _add(self, talk: Talk) -> Live:
-        spec = self.spec_of(talk)
-        live = Live(talk, spec, episode_id_of(self.run_id, spec))
-        self.live[talk.number] = self._by_spec[spec.hash] = live
+    def _add(self, meeting: Meeting) -> Live:
+        spec = self.spec_of(meeting)
+        live = Live(meeting, spec, episode_id_of(self.run_id, spec))
+        self.live[meeting.number] = self._by_spec[spec.hash] = live
         return live
 
     # ---- what the run tells and asks -------------------------------------------------------------------------------
@@ -299,6 +308,9 @@ class Floor(runner.Guests):
         live = self._by_spec[spec.hash]
         found = {each.name: each for each in scores if isinstance(each, ScoreRecord) and not each.agent}
         live.success = found["success"].value if "success" in found else None
+        counted = family_of(spec.scenario.family).hits
+        marked = [each for each in scores if isinstance(each, ScoreRecord) and counted and each.name == counted.score]
+        live.hits = tuple(turn for each in marked if each.value for turn in each.turns)
         plays = found.get("plays")
         live.fault = None if plays is None or plays.value is None else "" if plays.value >= 1 else plays.label or ""
 
@@ -412,6 +424,5 @@ class _Coming(Iterator[EpisodeSpec]):
         return self._waiting.popleft()
 
 
-def _not_now(action: Action) -> InvalidInput:
-    said = action.text or action.type
-    return InvalidInput(f"it is not your turn, so this was not said: {said}", hint="go back, and wait for your turn")
+def _not_now(action: Action) -> Refused:
+    return Refused("not_your_turn", words=action.text or action.type)

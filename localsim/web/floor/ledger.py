@@ -42,7 +42,8 @@ class Ledger:
     def __init__(self, database: Path, ending: str = "class", what: str = "a class") -> None:
         """Raises DatabaseError if another process serves the same of this database."""
         self.path = database.with_name(f"{database.name}.{ending}")
-        self._lock = FileLock(str(self.path) + ".lock", timeout=0)
+        # A form begins a class in one thread, and its server ends it in another.
+        self._lock = FileLock(str(self.path) + ".lock", timeout=0, thread_local=False)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._lock.acquire()

@@ -51,7 +51,7 @@ def talk_values(floor: Floor, live: Live, role: str) -> dict[str, Any]:
         "sides": [a for a in seen.agents if a.name != role and (a.goal or a.facts or a.secret)],
         "others": [agent.name for agent in seen.agents if agent.name != role],
         "awaited": awaited,
-        "computers": [name for name in scenario.names if name not in live.talk.people],
+        "computers": [name for name in scenario.names if name not in live.meeting.people],
         "turns": seen.transcript.turns,
         "turn": place,
         "mine": bool(ways),
@@ -62,11 +62,12 @@ def talk_values(floor: Floor, live: Live, role: str) -> dict[str, Any]:
         "relations": relationship_lines(seen),
         "colours": marks.colours(scenario.names),
         "scenario": scenario,
+        "tongue": floor.tongues[scenario.id],
     }
 
 
 def sent_action(floor: Floor, live: Live, role: str, form: SentForm) -> tuple[int, Action]:
-    """The first turn of the beat that a form answers, and the action in it. Raises InvalidInput."""
+    """The first turn of the beat that a form answers, and the action in it. Raises Refused."""
     scenario = live.spec.scenario
     sent = form.multi_items()
     if not scenario.moves and "kind" not in form:

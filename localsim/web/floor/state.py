@@ -19,8 +19,8 @@ Event = dict[str, Any]
 
 
 @dataclass
-class Talk:
-    """One conversation; a role without a person is played by the computer."""
+class Meeting:
+    """Who meets for one conversation, and in what; a role without a person is played by the computer."""
 
     number: int
     scenario: int
@@ -49,13 +49,15 @@ class Talk:
 class Live:
     """What is known of a conversation while the server runs."""
 
-    talk: Talk
+    meeting: Meeting
     spec: EpisodeSpec
     episode_id: str
     turns: list[Turn] = field(default_factory=list)
     ended: bool = False
     completed: bool = False
     success: float | None = None
+    hits: tuple[int, ...] = ()
+    """The turns that nobody could know from the conversation (`Family.hits`)."""
     fault: str | None = None
     """The worst fault of a conversation that does not play; '' if it plays, None if that is not scored."""
     problem: str = ""
@@ -65,14 +67,14 @@ class Live:
     """A turn of a person that is on its way to the disk."""
 
 
-TalkT = TypeVar("TalkT", bound=Talk)
+MeetingT = TypeVar("MeetingT", bound=Meeting)
 
 
-class State(Generic[TalkT]):
+class State(Generic[MeetingT]):
     """What the events of a floor lead to. It changes through `apply` alone."""
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
-        self.talks: dict[int, TalkT] = {}
+        self.meetings: dict[int, MeetingT] = {}
         """By number."""
         self.choices: dict[tuple[int, str, int], Action] = {}
         """(number of a conversation, role, first turn of a beat) -> what the role chose before it was asked."""

@@ -6,19 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from localsim.conversation.rules.lines import SEPARATOR, Bound, Way, described, name_of
+from localsim.conversation.rules.lines import SEPARATOR, Bound, Way, name_of
 from localsim.conversation.rules.values import Param
 from localsim.conversation.transcript import Action, ActionType, typed_move
 from localsim.errors import InvalidInput
+from localsim.web.phrases.table import Refused
 
-KINDS: dict[ActionType, str] = {
-    "speak": "say",
-    "action": "do",
-    "non-verbal communication": "show without words",
-    "none": "do nothing",
-    "leave": "leave",
-}
-"""The actions in the order of the form, with their labels there."""
+KINDS: tuple[ActionType, ...] = ("speak", "action", "non-verbal communication", "none", "leave")
+"""The actions in the order of the form; the phrases `way.` name them there."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +21,7 @@ class Field:
     """One value of a move: a number, one of some options, one or more people, or free words."""
 
     name: str
-    label: str
-    kind: Literal["number", "option", "people", "words"]
+    kind: Literal["number", "option", "person", "people", "words"]
     options: tuple[str, ...] = ()
     least: str = ""
     most: str = ""
@@ -40,7 +34,8 @@ class Form:
     """One way to act: what it is called, its values, and whether words go with it."""
 
     name: str
-    label: str
+    label: str = ""
+    """The name of a move, for people; '' for an action, which has a phrase."""
     fields: tuple[Field, ...] = ()
     words: Literal["no", "may", "must"] = "must"
 
@@ -49,7 +44,7 @@ def forms_of(ways: Sequence[Way]) -> list[Form]:
     """Return a form for each way to act: moves first, then the actions."""
     moves = [_of_move(way) for way in ways if isinstance(way, Bound)]
     words: dict[str, Literal["no", "may", "must"]] = {"none": "no", "leave": "may"}
-    return [*moves, *(Form(kind, label, (), words.get(kind, "must")) for kind, label in KINDS.items() if kind in ways)]
+    return [*moves, *(Form(kind, words=words.get(kind, "must")) for kind in KINDS if kind in ways)]
 
 
 def _of_move(way: Bound) -> Form:
@@ -58,30 +53,32 @@ def _of_move(way: Bound) -> Form:
 
 
 def _field(name: str, param: Param, others: tuple[str, ...]) -> Field:
-    label = described(param)
     if param.number is not None:
         least, most = (param.written(each) for each in param.number)
-        return Field(name, label, "number", least=least, most=most, step=str(param.step))
+        return Field(name, "number", least=least, most=most, step=str(param.step))
     if param.one_of is not None:
-        return Field(name, label, "option", param.one_of)
+        return Field(name, "option", param.one_of)
     if param.agents is not None:
-        return Field(name, label, "option" if param.agents == "one" else "people", others)
-    return Field(name, label, "words", chars=param.words or 0)
+        return Field(name, "person" if param.agents == "one" else "people", others)
+    return Field(name, "words", chars=param.words or 0)
 
 
 def action_from(sent: Sequence[tuple[str, str]], ways: Sequence[Way], chars: int) -> Action:
-    """Return the action that a sent form means, from its (field, value) pairs. Raises InvalidInput."""
+    """Return the action that a sent form means, from its (field, value) pairs. Raises Refused."""
     given = dict(sent)
     way = next((way for way in ways if name_of(way) == given.get("kind", "speak")), None)
     if way is None:
-        raise InvalidInput("that action is not allowed now", hint="go back and choose another")
+        raise Refused("not_allowed")
     text = " ".join(given.get("text", "").split())
     if len(text) > chars:
-        raise InvalidInput(f"your text has {len(text)} characters of at most {chars}", hint="go back and shorten it")
+        raise Refused("too_long", has=len(text), chars=chars)
     if isinstance(way, Bound):
         names = [f"value{place}" for place in range(len(way.move.values))]
         values = [" ".join(value.split()) for name in names for each, value in sent if each == name]
-        return typed_move(way, SEPARATOR.join(values), "" if way.move.text == "no" else text)
+        try:
+            return typed_move(way, SEPARATOR.join(values), "" if way.move.text == "no" else text)
+        except InvalidInput as error:
+            raise Refused("no_value", move=way.name) from error
     if not text and way not in ("leave", "none"):
-        raise InvalidInput("there are no words", hint="go back and write some")
+        raise Refused("no_words")
     return Action(way, "" if way == "none" else text)

@@ -8,16 +8,15 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from localsim.conversation.episode import Mode, Observation
-from localsim.conversation.scenario import Scenario
-from localsim.errors import InvalidInput
-from localsim.families import family_of, title_of
 from localsim.machine.room import qr_svg
 from localsim.scenarios.find import shipped
 from localsim.store.episodes import models_on
 from localsim.web import view_data
+from localsim.web.choices import by_family
 from localsim.web.floor.pages import sent_action, talk_values
 from localsim.web.floor.ways import KINDS
 from localsim.web.guard import SentForm, address_of, is_loopback
+from localsim.web.phrases.table import Refused
 from localsim.web.play.stage import Game, Stage
 from localsim.web.render import page
 from localsim.web.view_pages import store_of
@@ -34,27 +33,21 @@ def stage_of(request: Request) -> Stage:
 
 def choose(request: Request) -> Response:
     """The scenarios that can be played, by family."""
-    every = [loaded.scenario for loaded in shipped().values()]
-    groups: list[tuple[str, list[Scenario]]] = []
-    for name in sorted({scenario.family or "" for scenario in every}):
-        family = family_of(name or None)
-        members = [scenario for scenario in every if (scenario.family or "") == name]
-        groups.append((family.invitation or title_of(family), members))
-    return page(request, "play/choose", groups=groups, model=stage_of(request).model)
+    return page(request, "play/choose", groups=by_family(), model=stage_of(request).model)
 
 
 def begin(request: Request, form: SentForm) -> Response:
     """Open a game and go to the seat."""
     loaded = shipped().get(form.get("scenario", ""))
     if loaded is None:
-        raise InvalidInput("no such scenario", hint="choose one from the list")
+        raise Refused("not_offered")
     mode = _MODES.get(form.get("mode", "agents"))
     if mode is None:
-        raise InvalidInput("the mode must be agents or mindreaders")
+        raise Refused("not_offered")
     role = form.get("role", "")
     people = loaded.scenario.names if form.get("against") == "person" else (role,)
     if role not in loaded.scenario.names:
-        raise InvalidInput(f"{loaded.scenario.id} has no such role", hint="choose one from the list")
+        raise Refused("not_offered")
     name, game = stage_of(request).open(loaded, tuple(people), mode)
     seat = next(seat for seat, holder in game.seats.items() if holder == role)
     return RedirectResponse(f"/play/{name}/{seat}", 303)
@@ -70,7 +63,7 @@ def seat(request: Request) -> Response:
     now |= {
         "others": [_invitation(request, seat, name) for seat, name in game.seats.items() if seat not in game.taken],
         "here_only": is_loopback(request.url.hostname or ""),
-        "kinds": {kind: label for kind, label in KINDS.items() if kind in seen.allowed},
+        "kinds": [kind for kind in KINDS if kind in seen.allowed],
     }
     return page(request, "play/seat", **now)
 

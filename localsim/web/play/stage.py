@@ -26,7 +26,8 @@ from localsim.store.database import Store
 from localsim.store.queries import pages as page_queries
 from localsim.store.records import RunRecord
 from localsim.web.floor.floor import Floor, Terms
-from localsim.web.floor.state import State, Talk
+from localsim.web.floor.state import Meeting, State
+from localsim.web.phrases.table import Refused
 
 MOST_GAMES, MOST_MODELS = 60, 2
 """Games in progress at a time, and how many of them may load a model."""
@@ -62,9 +63,9 @@ class Game(Floor):
         self._notices: list[str] = []
         specs = self.plan.specs()
         terms = Terms("game", self.plan, [name for name in models_of(specs) if name != NAME], specs)
-        register: State[Talk] = State()
+        register: State[Meeting] = State()
         super().__init__(store, runner.new_run_id(datetime.now(UTC)), terms, register, None, self._notices.append)
-        self.talk = self._add(Talk(1, 0, mode, 0, dict.fromkeys(roles, 0)))
+        self.talk = self._add(Meeting(1, 0, mode, 0, dict.fromkeys(roles, 0)))
 
     @property
     def turns(self) -> list[Turn]:
@@ -152,18 +153,15 @@ class Stage:
         going = [game for game in self._games.values() if not game.done]
         models = [game for game in going if len(game.seats) < len(game.scenario.scenario.names)]
         if len(going) >= MOST_GAMES:
-            raise InvalidInput(f"{MOST_GAMES} games are in progress", hint="wait until one has ended")
+            raise Refused("many_games", games=MOST_GAMES)
         if with_model and len(models) >= MOST_MODELS:
-            raise InvalidInput(
-                f"{MOST_MODELS} games with a model are in progress",
-                hint="wait until one has ended, or play with another person",
-            )
+            raise Refused("many_models", games=MOST_MODELS)
 
     def find(self, name: str, seat: str) -> tuple[Game, str]:
         """A game and the role of a seat. Raises InvalidInput."""
         game = self._games.get(name)
         if game is None or seat not in game.seats:
-            raise InvalidInput("no such seat", hint="the server may have been restarted since; start a new game")
+            raise Refused("no_game_seat")
         game.visited = time.monotonic()
         game.taken.add(seat)
         return game, game.seats[seat]

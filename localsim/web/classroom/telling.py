@@ -1,0 +1,79 @@
+"""What a class found, in sentences that a class understands, in the language of its pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from localsim.web.classroom.results import Bets, ModeRow, Outcome, difference, truth
+from localsim.web.phrases.table import Phrases
+
+NAMES = {"mindreaders": "bet.both", "agents": "bet.own", "same": "bet.same"}
+"""An answer to a bet -> its phrase."""
+
+
+def finding(rows: Sequence[ModeRow], t: Phrases) -> str:
+    """What the talks say about the modes, in one short sentence with the amount."""
+    own, both = rows
+    if own.turns is None or both.turns is None:
+        return t.plain("answer.no_own" if own.turns is None else "answer.no_both")
+    if not all(row.plays for row in rows):
+        broken, talks = map(sum, zip(*(row.broken for row in rows if not row.plays), strict=True))
+        return t.plain("answer.broken", broken=broken, talks=talks)
+    means = {"both": t.number(both.turns), "own": t.number(own.turns)}
+    winner = truth(rows, "turns")
+    if winner == "same":
+        return t.plain("answer.same", **means)
+    amount = round(abs(both.turns - own.turns), 1)
+    name = "answer.fewer" if winner == "mindreaders" else "answer.more"
+    return t.plain(name, count=amount, amount=t.number(amount), **means)
+
+
+def certainty(rows: Sequence[ModeRow], t: Phrases) -> str:
+    """If chance can explain the difference of turns; '' where none is told."""
+    if truth(rows, "turns") in (None, "same"):
+        return ""
+    found = difference(rows)
+    if found.low is None or found.high is None or found.low <= 0 <= found.high:
+        return t.plain("answer.chance")
+    return t.plain("answer.sure", low=t.number(found.low), high=t.number(found.high))
+
+
+def contest_sentence(won: int, lost: int, ties: int, t: Phrases) -> str:
+    """How this class did against the earlier one; "" without a pair of talks to compare."""
+    pairs = won + lost + ties
+    return t.plain("room.won", won=won, lost=lost, ties=ties, pairs=pairs) if pairs else ""
+
+
+def rivals_sentence(talk: Outcome, rivals: Sequence[Outcome], t: Phrases) -> str:
+    """How a talk did against those of the earlier class on the same scenario in the same mode; "" without one."""
+    if not rivals:
+        return ""
+    reached = [each for each in rivals if each.success == 1]
+    turns = sum(each.turns for each in reached) / len(reached) if reached else 0.0
+    beats, loses = sum(talk.beats(each) for each in rivals), sum(each.beats(talk) for each in rivals)
+    return " ".join(
+        [
+            t.plain("room.rivals", count=len(rivals), reached=len(reached)),
+            *([t.plain("room.rivals_turns", turns=t.number(turns))] if reached else []),
+            t.plain("room.rivals_beats", turns=talk.turns, beats=beats, loses=loses),
+        ]
+    )
+
+
+def bets_sentence(bets: Bets, t: Phrases) -> str:
+    """How many players could tell from a talk of others what its players saw."""
+    if not bets.count:
+        return t.plain("room.bets_none")
+    return t.plain("room.bets_saw", right=bets.right, count=bets.count)
+
+
+def guessed(bets: Bets, rows: Sequence[ModeRow], t: Phrases) -> list[str]:
+    """What players bet on each question, and what is right in this class."""
+    told = []
+    for question, given in bets.on.items():
+        if sum(given.values()):
+            counts = {"both": given["mindreaders"], "own": given["agents"], "same": given["same"]}
+            right = truth(rows, question)
+            says = t.plain("room.bets_right", answer=t.plain(NAMES[right])) if right else t.plain("room.bets_open")
+            told.append(f"{t.plain(f'room.bets_{question}', **counts)} {says}")
+    return told
