@@ -214,3 +214,19 @@ def own_runs(two_runs: tuple[Store, str, str], tmp_path: Path) -> tuple[Store, s
     copy = tmp_path / "test.duckdb"
     copy.write_bytes(store.path.read_bytes())
     return Store(copy), first, second
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Any]]:
+    """Starts fake servers of the chat API, and ends them."""
+    from tests.fake_server import Server
+
+    servers: list[Server] = []
+
+    def start(behave: Any, owner: str = "someone") -> Server:
+        servers.append(Server(behave, owner))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()

@@ -36,7 +36,7 @@ HEAVY = {
     "peft": {"finetune.trainer"},
     "gguf": {"models.gguf_files", "models.lora", "backends.openvino.weights"},
     "openvino": {"backends.openvino.network"},
-    "httpx2": {"backends.endpoint", "models.downloads"},
+    "httpx2": {"models.downloads"},
     "huggingface_hub": {"models.downloads"},
     "matplotlib": {"reports.figures.draw"},
     "py3langid": {"evaluators.play.language"},

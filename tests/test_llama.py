@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from localsim.backends.base import Backend
-from localsim.backends.llama.chat import ChatTemplate, ChatTokenizer
+from localsim.backends.llama.chat import ChatTokenizer
 from localsim.backends.llama.engine import LlamaBackend
 from localsim.backends.llama.lib import LlamaModel
 from localsim.backends.llama.sampler import Candidates, Sampler
+from localsim.backends.llama.template import ChatTemplate
 from localsim.conversation.episode import Repro, Sampling
 from localsim.conversation.modes import MODES, Ask, Say
 from localsim.conversation.requests import Generation, Message, Request

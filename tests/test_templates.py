@@ -9,10 +9,11 @@ import pytest
 
 from localsim.backends.llama.chat import ChatTokenizer
 from localsim.backends.llama.lib import LlamaModel
+from localsim.backends.llama.suits import CHAT
 from localsim.conversation.requests import Message
 from localsim.conversation.scenario import LoadedScenario
 from localsim.finetune.chats import Chat, row_of
-from localsim.machine.template_check import CHAT, check_template, shown
+from localsim.machine.template_check import check_template, shown
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.store.database import Store

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from localsim.backends.llama.chat import ChatTemplate, ChatTokenizer
+from localsim.backends.llama.chat import ChatTokenizer
 from localsim.backends.llama.engine import LlamaBackend
 from localsim.backends.llama.lib import LlamaModel
+from localsim.backends.llama.template import ChatTemplate
 from localsim.conversation.requests import Generation, Message, Request
 from localsim.errors import BackendUnavailable
 from localsim.evaluators import asking, evaluate, judge

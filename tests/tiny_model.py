@@ -4,7 +4,8 @@ the embedded model's. Their text is noise; what is tested is that nothing works 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import gguf
@@ -27,6 +28,8 @@ class Family:
     architecture: str = "qwen2"
     user_defined: tuple[str, ...] = ()
     """Those of `specials` that the files declare user-defined rather than control."""
+    others: Mapping[str, str] = field(default_factory=dict)
+    """Those of another kind of token: `normal` or `unused`."""
 
 
 CHATML = (
@@ -149,7 +152,8 @@ def _vocabulary(writer: gguf.GGUFWriter, family: Family) -> int:
         types += [kinds.NORMAL] * len(letters)
     first = len(tokens)
     tokens += family.specials
-    types += [kinds.USER_DEFINED if name in family.user_defined else kinds.CONTROL for name in family.specials]
+    named = dict.fromkeys(family.user_defined, "user_defined") | dict(family.others)
+    types += [kinds[named.get(name, "control").upper()] for name in family.specials]
     writer.add_tokenizer_model("llama" if family.spm else "gpt2")
     writer.add_tokenizer_pre("default" if family.spm else "qwen2")
     writer.add_token_list(tokens)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from localsim.conversation.requests import Generation, Request
+from localsim.conversation.requests import Generation, Request, half_pair
 from localsim.errors import GenerationFailed
 
 THINKING_TEMPERATURE = 0.6
@@ -18,10 +18,21 @@ THINKING_TEMPERATURE = 0.6
 
 @dataclass(frozen=True)
 class Done:
-    """A finished ticket: its generation, or the reason for having none."""
+    """A finished ticket: its generation, or the reason for having none.
+
+    What cannot be stored becomes a failure here, whichever backend wrote it: no reply may stop a run.
+    """
 
     ticket: int
     result: Generation | GenerationFailed
+
+    def __post_init__(self) -> None:
+        result = self.result
+        reason = result.defect if isinstance(result, Generation) else result.message
+        if half_pair(reason):
+            reason = reason.encode("utf-8", "replace").decode()
+        if reason and reason != getattr(result, "message", ""):
+            object.__setattr__(self, "result", GenerationFailed(reason))
 
 
 class Backend(Protocol):

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-from localsim.backends.endpoint import after_start, server_messages
+from localsim.backends.endpoint import server_messages
+from localsim.backends.replies import generation_of
 from localsim.backends.threaded import ThreadedBackend
 from localsim.conversation.requests import Generation, Request
 from localsim.errors import GenerationFailed, InvalidInput
@@ -52,11 +53,4 @@ class CalledBackend(ThreadedBackend):
         reply = self._function([{"role": each.role, "content": each.content} for each in server_messages(request)])
         if not isinstance(reply, str):
             raise GenerationFailed(f"{self.name} returned {reply!r}, which is no text")
-        text, details = after_start(request, reply)
-        return Generation(
-            text=text,
-            cause="end_of_text",
-            model=self.name,
-            duration_ms=(time.perf_counter() - begun) * 1000,
-            details={**details, "raw": reply},
-        )
+        return generation_of(request, reply, model=self.name, duration_ms=(time.perf_counter() - begun) * 1000)

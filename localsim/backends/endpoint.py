@@ -11,24 +11,30 @@ becomes a failed generation with its reason. API: https://platform.openai.com/do
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 from localsim.backends.base import THINKING_TEMPERATURE
+from localsim.backends.completions import RETRIED, Again, Completion, Refused, completion, decoded, hidden, own_words
+from localsim.backends.replies import MARK, generation_of
 from localsim.backends.threaded import ThreadedBackend
-from localsim.conversation.requests import THINK, THOUGHT, Generation, Message, Request, Thought, reply_begun
-from localsim.conversation.rules.grammar import ActionLines
-from localsim.conversation.scenario import WRITER
+from localsim.conversation.requests import Generation, Message, Request, Thought, reply_begun
 from localsim.errors import BackendUnavailable, GenerationFailed, InvalidInput
+from localsim.network import route_to
+
+if TYPE_CHECKING:
+    from localsim.backends.client import Answer
 
 PREFIX = "openai:"
-_RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 _TRIAL_TOKENS = 256
+_LIST_S = 10.0
+"""Seconds for the list of a server's models."""
 _VERDICT = "Give your answer now, in the form that was asked for, without thinking further."
 _Read = TypeVar("_Read")
 
@@ -59,9 +65,13 @@ class Patience:
 
 def parse_endpoint(name: str) -> Endpoint:
     """The endpoint that a model name means. Raises InvalidInput."""
-    parts = urlsplit(name.removeprefix(PREFIX))
     hint = "write openai:http://127.0.0.1:8080/v1#NAME, where NAME is the server's name for the model"
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(name.removeprefix(PREFIX))
+        served = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        served = False
+    if not served:
         raise InvalidInput(f"{name!r} names no server", hint=hint)
     if "?" in parts.fragment:
         raise InvalidInput(f"{name!r}: ?key_env=NAME must come before the #", hint=hint)
@@ -79,19 +89,52 @@ def parse_endpoint(name: str) -> Endpoint:
     return Endpoint(url, parts.fragment, query.get("key_env", [None])[0])
 
 
+def _key_of(place: Endpoint) -> str:
+    """The key of an address, '' for none. Raises InvalidInput, without the key, where no request can carry it."""
+    if place.key_env is None:
+        return ""
+    key = os.environ.get(place.key_env, "").strip()
+    if not key:
+        raise InvalidInput(f"the environment variable {place.key_env} is not set", hint=f"export {place.key_env}=...")
+    if not (key.isascii() and key.isprintable()):
+        raise InvalidInput(
+            f"the key in {place.key_env} holds characters that no request can carry",
+            hint="set it again, without breaks",
+        )
+    return key
+
+
+def _whole(data: Any, retries: int) -> tuple[Completion, int]:
+    """Return a server's answer and the retries. Raises Again where it says neither anything nor why."""
+    found = completion(data)
+    if found.content is None and not found.withheld:
+        raise Again("a reply whose content is not text")
+    return found, retries
+
+
 class EndpointBackend(ThreadedBackend):
     """Requests in a pool of threads, `parallel` at a time. Raises BackendUnavailable where no server answers."""
 
-    def __init__(self, name: str, *, parallel: int, patience: Patience | None = None) -> None:
-        import httpx2
+    def __init__(
+        self,
+        name: str,
+        *,
+        parallel: int,
+        patience: Patience | None = None,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        from localsim.backends import client
 
         self.name = name
         self._patience = patience or Patience()
         self._endpoint = parse_endpoint(name)
-        self._http = httpx2
-        self._client = httpx2.Client(
-            headers=self._headers(), timeout=self._patience.timeout_s, limits=httpx2.Limits(max_connections=parallel)
-        )
+        self._key = _key_of(self._endpoint)
+        route = route_to(self._endpoint.url)
+        if route.told:
+            say(route.told)
+        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        self._no_answer, self._too_long = client.NoAnswer, client.TooLong
+        self._client = client.Client(route, headers, parallel)
         served = self._served()
         self._takes_grammar = any(each.get("owned_by") == "llamacpp" for each in served)
         super().__init__(parallel)
@@ -114,7 +157,7 @@ class EndpointBackend(ThreadedBackend):
             hello = {"role": "user", "content": "Say hello."}
             body = {"model": self._endpoint.model, "messages": [hello], "max_tokens": _TRIAL_TOKENS, "stream": False}
             try:
-                trial = self._persistently(body, lambda data, _: _reply(data))
+                trial = self._persistently(body, lambda data, _: completion(data))
                 self._thinks = bool(trial.thought or trial.thought_tokens)
             except GenerationFailed as error:
                 raise BackendUnavailable(
@@ -128,36 +171,28 @@ class EndpointBackend(ThreadedBackend):
 
     # ---- asking ------------------------------------------------------------------------------------------------
 
-    def _headers(self) -> dict[str, str]:
-        variable = self._endpoint.key_env
-        if variable is None:
-            return {}
-        key = os.environ.get(variable)
-        if not key:
-            raise InvalidInput(f"the environment variable {variable} is not set", hint=f"export {variable}=...")
-        return {"Authorization": f"Bearer {key}"}
-
     def _served(self) -> list[dict[str, Any]]:
         """The models that the server lists; none where its answer is not a list."""
         try:
-            answer = self._client.get(f"{self._endpoint.url}/models", timeout=min(10.0, self._patience.timeout_s))
-            data = answer.json().get("data")
-        except self._http.TransportError as error:
+            data = decoded(self._send("GET", "models", most_s=_LIST_S).body, self._key)
+        except Again as error:
+            if not isinstance(error.__cause__, self._no_answer):
+                return []
             raise BackendUnavailable(
-                f"no server answers at {self._endpoint.url}: {error or type(error).__name__}",
+                f"no server answers at {self._endpoint.url}: {error}",
                 hint="start the server first, and give the address up to /v1",
             ) from error
-        except (ValueError, AttributeError):
+        except GenerationFailed:
             return []
-        return [each for each in data if isinstance(each, dict)] if isinstance(data, list) else []
+        found = data.get("data") if isinstance(data, dict) else None
+        return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
     def ask(self, request: Request) -> Generation:
         begun = time.perf_counter()
         if request.think:
             return self._ask_thinking(request, begun)
-        return self._persistently(
-            self._body(request), lambda data, retries: self._generation(request, data, begun, retries)
-        )
+        found, retries = self._persistently(self._body(request), _whole)
+        return self._made(request, found, begun, retries)
 
     def _ask_thinking(self, request: Request, begun: float) -> Generation:
         """Ask for thought and reply; ask again for the reply alone where a grammar can bind it, or where none came."""
@@ -165,30 +200,32 @@ class EndpointBackend(ThreadedBackend):
         sampling = request.sampling
         warm = replace(sampling, temperature=max(sampling.temperature, THINKING_TEMPERATURE), grammar=False)
         body = self._body(replace(request, max_tokens=most, sampling=warm))
-        free, retries = self._persistently(body, lambda data, retries: (_reply(data), retries))
+        free, retries = self._persistently(body, lambda data, retries: (completion(data), retries))
         thought = Thought(free.thought, free.thought_tokens or free.tokens, cut=free.cut and not free.text.strip())
         if free.text.strip() and not self._takes_grammar:
             return self._made(request, free, begun, retries, thought)
         body = self._body(replace(request, messages=_with_thought(request, free.thought)))
         if self._takes_grammar:
             body["chat_template_kwargs"] = {"enable_thinking": False}
-        bound, more = self._persistently(body, lambda data, retries: (_reply(data), retries))
+        bound, more = self._persistently(body, lambda data, retries: (completion(data), retries))
         prompted = free.prompt_tokens + bound.prompt_tokens
         whole = replace(bound, prompt_tokens=prompted, tokens=free.tokens + bound.tokens)
         return self._made(request, whole, begun, retries + more, thought)
 
-    def _persistently(self, body: Mapping[str, Any], read: Callable[[dict[str, Any], int], _Read]) -> _Read:
+    def _persistently(self, body: Mapping[str, Any], read: Callable[[Any, int], _Read]) -> _Read:
         """Post a request, again where that may help; returns what `read` makes of the answer and the retries."""
         for attempt in range(self._patience.attempts):
             try:
                 return read(self._post(body), attempt)
-            except _Again as error:
+            except Again as error:
                 problem = error
+            except Refused as error:
+                raise GenerationFailed(f"{self._endpoint.url}: {error}") from error
             if attempt + 1 < self._patience.attempts:
                 time.sleep(self._pause(attempt, problem))
         raise GenerationFailed(f"{self._endpoint.url}: {problem} ({self._patience.attempts} attempts)")
 
-    def _pause(self, attempt: int, problem: _Again) -> float:
+    def _pause(self, attempt: int, problem: Again) -> float:
         """Seconds before the next attempt: the server's own wish, else twice as long each time, with jitter."""
         pause = self._patience.pause_s * 2**attempt if problem.after_s is None else problem.after_s
         return min(30.0, pause) * random.uniform(0.75, 1.25)
@@ -209,108 +246,57 @@ class EndpointBackend(ThreadedBackend):
             body["grammar"] = request.form.grammar().replace("root ::= ", f"root ::= {start} ", 1)
         return body
 
-    def _post(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """One request, bounded in time and size. Raises _Again where another attempt may help, or GenerationFailed."""
-        deadline = time.monotonic() + self._patience.timeout_s
-        found = bytearray()
-        try:
-            with self._client.stream("POST", f"{self._endpoint.url}/chat/completions", json=body) as answer:
-                for part in answer.iter_bytes():
-                    found += part
-                    if len(found) > self._patience.most_bytes:
-                        raise GenerationFailed(f"a reply of more than {self._patience.most_bytes} bytes")
-                    if time.monotonic() > deadline:
-                        raise _Again(f"no whole reply within {self._patience.timeout_s:g} s")
-                status, asked = answer.status_code, answer.headers.get("Retry-After", "")
-        except (self._http.TransportError, self._http.DecodingError) as error:
-            raise _Again(f"{type(error).__name__}: {error}") from error
-        if status in _RETRIED:
-            raise _Again(f"HTTP {status}", float(asked) if asked.isdecimal() else None)
-        text = found.decode("utf-8", "replace")
-        if status != 200:
-            raise GenerationFailed(f"HTTP {status}: {' '.join(text[:200].split())}")
-        try:
-            data = json.loads(text)
-        except ValueError:
-            raise _Again(f"a reply that is not JSON: {' '.join(text[:60].split())!r}") from None
-        if not isinstance(data, dict):
-            raise _Again("a reply that is not a JSON object")
-        return data
+    def _post(self, body: Mapping[str, Any]) -> Any:
+        """One request, bounded in time and size. Raises Again where another attempt may help, or GenerationFailed."""
+        sent = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        answer = self._send("POST", "chat/completions", sent)
+        if answer.status == 200:
+            return decoded(answer.body, self._key)
+        raise self._problem(answer)
 
-    def _generation(self, request: Request, data: Mapping[str, Any], begun: float, retries: int) -> Generation:
-        found = _reply(data)
-        if found.content is None:
-            raise _Again("a reply whose content is not text")
-        return self._made(request, replace(found, text=found.content), begun, retries)
+    def _send(self, method: str, path: str, body: bytes | None = None, most_s: float = math.inf) -> Answer:
+        seconds, most = min(most_s, self._patience.timeout_s), self._patience.most_bytes
+        try:
+            return self._client.send(method, f"{self._endpoint.url}/{path}", body, timeout_s=seconds, most_bytes=most)
+        except self._no_answer as error:
+            raise Again(hidden(str(error), self._key)) from error
+        except self._too_long as error:
+            raise GenerationFailed(f"a reply of {error}") from error
+
+    def _problem(self, answer: Answer) -> Again | GenerationFailed:
+        """What an answer with another status than 200 means, in the server's own words."""
+        try:
+            said = own_words(decoded(answer.body, self._key))
+        except Again:
+            said = " ".join(hidden(answer.body[:2_000].decode("utf-8", "replace"), self._key)[:200].split())
+        if 300 <= answer.status < 400:
+            there = hidden(answer.headers.get("location", ""), self._key)[:200]
+            said = f"a redirect to {there or 'nowhere'}, which is not followed; give that address"
+        told = f"HTTP {answer.status}" + (f": {said}" if said else "")
+        asked = answer.headers.get("retry-after", "")
+        if answer.status in RETRIED:
+            return Again(told, float(asked[:6]) if asked.isdecimal() else None)
+        return GenerationFailed(told)
 
     def _made(
-        self, request: Request, found: _Reply, begun: float, retries: int, thought: Thought | None = None
+        self, request: Request, found: Completion, begun: float, retries: int, thought: Thought | None = None
     ) -> Generation:
-        text, details = after_start(request, found.text)
-        return Generation(
-            text=text,
-            cause="length" if found.cut else "end_of_text",
+        details: dict[str, Any] = {"retries": retries, "seed": "not guaranteed"}
+        if found.thought and thought is None:
+            details["thinking_characters"] = len(found.thought)
+        return generation_of(
+            request,
+            found.content or "",
+            cut=found.cut,
+            withheld=found.withheld,
             model=f"{self._endpoint.model} at {self._endpoint.url}",
             prompt_tokens=found.prompt_tokens,
             evaluated_tokens=found.prompt_tokens,
             generated_tokens=found.tokens,
             duration_ms=(time.perf_counter() - begun) * 1000,
-            details={**details, "retries": retries, "seed": "not guaranteed", "raw": found.text},
+            details=details,
             thought=thought,
         )
-
-
-@dataclass(frozen=True)
-class _Reply:
-    """The parts of a server's answer."""
-
-    content: str | None
-    text: str
-    """The content after the thoughts in it."""
-    thought: str
-    thought_tokens: int
-    """Tokens of the thought; 0 where the server does not count them separately."""
-    cut: bool
-    prompt_tokens: int
-    tokens: int
-
-
-class _Again(Exception):
-    """A failure after which another attempt may help, at once or after the seconds that the server asked for."""
-
-    def __init__(self, problem: str, after_s: float | None = None) -> None:
-        super().__init__(problem)
-        self.after_s = after_s
-
-
-def _reply(data: Mapping[str, Any]) -> _Reply:
-    """Read a server's answer. Raises _Again where it has no message."""
-    try:
-        choice = data["choices"][0]
-        message = choice["message"]
-        content = message.get("content")
-        usage = data.get("usage") or {}
-        apart = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens")
-        counts = [int(each or 0) for each in (usage.get("prompt_tokens"), usage.get("completion_tokens"), apart)]
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-        raise _Again(f"a reply without choices[0].message.content ({error!r})") from None
-    content = content if isinstance(content, str) else None
-    thought, text = _parted(content or "")
-    for name in ("reasoning_content", "reasoning"):
-        if not thought and isinstance(message.get(name), str):
-            thought = message[name].strip()
-    cut = choice.get("finish_reason") == "length"
-    return _Reply(content, text, thought, counts[2], cut, counts[0], counts[1])
-
-
-def _parted(content: str) -> tuple[str, str]:
-    """The thought in a content, and the text after it; a thought that does not end takes all of the content."""
-    before, end, after = content.rpartition(THOUGHT)
-    if end:
-        return before.replace(THINK, "").strip(), after
-    if content.lstrip().startswith(THINK):
-        return content.replace(THINK, "").strip(), ""
-    return "", content
 
 
 def _with_thought(request: Request, thought: str) -> tuple[Message, ...]:
@@ -324,26 +310,17 @@ def server_messages(request: Request) -> tuple[Message, ...]:
     """The chat; finished lines of the reply become an assistant message, because a server takes no begun reply."""
     chat, lines = reply_begun(request.messages)
     note = f"\n{request.note}" if request.note else ""
-    if not lines:
-        return (*chat[:-1], replace(chat[-1], content=f"{chat[-1].content}{note}")) if note else chat
-    go_on = Message("user", f"Go on from there. The next line begins with {request.prefill}.{note}")
-    return (*chat, Message("assistant", "\n".join(lines)), go_on)
+    if lines:
+        go_on = Message("user", f"Go on from there. The next line begins with {request.prefill}.{note}")
+        chat = (*chat, Message("assistant", "\n".join(lines)), go_on)
+    elif note:
+        chat = (*chat[:-1], replace(chat[-1], content=f"{chat[-1].content}{note}"))
+    return tuple(replace(each, content=inert(each.content)) for each in chat)
 
 
-def after_start(request: Request, content: str) -> tuple[str, dict[str, Any]]:
-    """The text after the prefill, and details about changes to a reply that does not begin with it.
+def inert(text: str) -> str:
+    """Return a text whose marks of templates, such as `<|im_end|>`, do not act: most servers read them in any text.
 
-    Thoughts and empty lines in front are cut off (the raw reply is kept in the details); only the first line of an
-    agent's reply counts. A line without a name belongs to the agent that was asked, as a local model's reply would.
+    A character without width (U+2060) follows the first one of a mark.
     """
-    thought, end, after = content.rpartition(THOUGHT)
-    details: dict[str, Any] = {"thinking_characters": len(thought)} if end else {}
-    text = after.lstrip().replace("\r\n", "\n")
-    one_line = isinstance(request.form, ActionLines) and len(request.form.lines) == 1
-    if request.observation is not None and (request.speaker != WRITER or one_line):
-        text = text.partition("\n")[0] + "\n"
-    if text.startswith(request.prefill):
-        return text.removeprefix(request.prefill), details
-    if request.observation is None:  # a judge, whose lines have no speaker
-        return f" {text}", details
-    return f": {text}", {**details, "name_added": True}
+    return MARK.sub(lambda mark: f"{mark[0][0]}\u2060{mark[0][1:]}", text)

@@ -178,7 +178,7 @@ def open_backends(
         elif is_scripted(name):
             backend = open_scripted(name, dict.fromkeys(spec.scenario.family for spec in needs.specs))
         elif is_remote(name):
-            backend = endpoint.EndpointBackend(name, parallel=needs.sequences)
+            backend = endpoint.EndpointBackend(name, parallel=needs.sequences, say=say)
         elif name.startswith(called.PREFIX):
             backend = called.CalledBackend(name)
         elif is_plugin(name):
@@ -207,6 +207,7 @@ def _open_file(name: str, file: ModelFile, *, loaded: dict[Path, LlamaModel], ne
     from localsim.backends.llama.engine import LlamaBackend
     from localsim.backends.llama.memory import refuse_if_too_large
     from localsim.backends.llama.probe import has_worked
+    from localsim.backends.llama.suits import ensure_suits
     from localsim.backends.openvino.model import OpenVinoBackend, OpenVinoModel
 
     if file.engine == "llama" and not has_worked(file.sha256):
@@ -222,6 +223,7 @@ def _open_file(name: str, file: ModelFile, *, loaded: dict[Path, LlamaModel], ne
     else:
         say(f"loading {file.name} ({file.path.stat().st_size / 1e6:.0f} MB)")
         model = engines.load(file, threads=threads, gpu_layers=layers_of(file, needs.gpu))
+        ensure_suits(model, say)
     facts: dict[str, Any] = {"name": name, "sha256": file.sha256, "sequences": needs.sequences}
     facts |= {"context": memory.context, "repro": needs.repro, "overflow": needs.overflow}
     if isinstance(model, OpenVinoModel):

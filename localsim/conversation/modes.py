@@ -18,7 +18,7 @@ from functools import partial
 from localsim.conversation.episode import SINGLE_AUTHOR, EpisodeSpec, Mode, Sampling, StopReason
 from localsim.conversation.grants import NOTHING
 from localsim.conversation.prompts import agent_messages, lines_of, note_of, writer_messages
-from localsim.conversation.requests import Generation, Request
+from localsim.conversation.requests import LEFT_OUT, Generation, Request
 from localsim.conversation.rules.deciding import Slot, ahead, rules_in, silent_turns, slots, told_turn
 from localsim.conversation.rules.grammar import ActionLines, Barred
 from localsim.conversation.rules.lines import Bound, shown
@@ -94,15 +94,21 @@ class _Reply:
     """True if the limit of tokens cut the last one."""
     typed: bool
     """True if a person wrote them."""
+    unread: str = ""
+    """Why they are not what was asked for."""
+    left_out: bool = False
+    """True if something was left out of them already."""
 
 
 def _ask(request: Request, speaker: str) -> Generator[Step, Generation | None, _Reply]:
     """Return the answer to a request."""
     generation = yield Ask(request)
     assert generation is not None, "an Ask is answered with a Generation"
-    text = speaker + generation.text
+    text = str(generation.details.get("raw", "")) if generation.unread else speaker + generation.text
     cut = generation.cause == "length" and not text.endswith("\n")
-    return _Reply([line for line in text.split("\n") if line], cut, generation.typed)
+    lines = [line for line in text.split("\n") if line]
+    left_out = generation.details.get(LEFT_OUT) is True
+    return _Reply(lines, cut, generation.typed, generation.unread, left_out)
 
 
 def _agent_turn(spec: EpisodeSpec, talk: Transcript, slot: Slot) -> Generator[Step, Generation | None, Transcript]:
@@ -111,7 +117,7 @@ def _agent_turn(spec: EpisodeSpec, talk: Transcript, slot: Slot) -> Generator[St
         reply = yield from _ask(_request(spec, talk, attempt, (slot,)), slot.speaker)
         wrote = "\n".join(reply.lines)
         try:
-            turn = _read(spec, len(talk), slot, wrote, cut=reply.cut, typed=reply.typed)
+            turn = _turn_of(spec, len(talk), slot, reply)
         except MalformedReply as error:
             reason = error.message
             yield Reject(len(talk), reason)
@@ -119,6 +125,14 @@ def _agent_turn(spec: EpisodeSpec, talk: Transcript, slot: Slot) -> Generator[St
         yield Say(turn)
         return talk.plus(turn)
     raise _unread(len(talk), slot, reason, wrote)
+
+
+def _turn_of(spec: EpisodeSpec, index: int, slot: Slot, reply: _Reply) -> Turn:
+    """Return the turn of a reply that is one line. Raises MalformedReply."""
+    if reply.unread:
+        raise MalformedReply(reply.unread)
+    turn = _read(spec, index, slot, "\n".join(reply.lines), cut=reply.cut, typed=reply.typed)
+    return replace(turn, repaired=turn.repaired or reply.left_out)
 
 
 def _unread(turn: int, slot: Slot, reason: str, wrote: str) -> MalformedReply:
@@ -153,7 +167,8 @@ def script(spec: EpisodeSpec) -> Play:
         lines, cut = reply.lines, reply.cut
         if cut and len(lines) > 1:
             lines, cut = lines[:-1], False  # the model can write that line again, whole
-        malformed, start, wrote = "the script ends before a stop rule does", len(talk), ""
+        malformed, start, wrote = reply.unread or "the script ends before a stop rule does", len(talk), ""
+        lines = [] if reply.unread else lines
         for line in lines:
             try:
                 turn, after = _next_line(spec, talk, coming[0], line, cut=cut)

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from localsim.conversation.episode import Observation, Sampling
 
+UNREAD = "unread"
+"""The detail of a generation that says why it is not what was asked for; it is stored, so that a resume knows it."""
+LEFT_OUT = "left_out"
+"""The detail of a generation from which something that is no speech was left out."""
+MOST = 2**31
+"""Numbers of tokens are smaller; the database has no larger ones."""
 TYPED = {"typed": True}
 """Details of a generation that a person wrote; they are stored, so that a resume knows it, too."""
 Role = Literal["system", "user", "assistant", "line"]
@@ -138,3 +146,34 @@ class Generation:
     def typed(self) -> bool:
         """True if a person wrote it: their words are taken as they are."""
         return self.details.get("typed") is True
+
+    @property
+    def unread(self) -> str:
+        """Why it is not what was asked for; '' if it is, or if that shows when it is read."""
+        return str(self.details.get(UNREAD, ""))
+
+    @property
+    def defect(self) -> str:
+        """Why it cannot be stored; '' if it can."""
+        thought = self.thought.text if self.thought else ""
+        if not all(isinstance(text, str) for text in (self.text, self.model, thought)):
+            return "a reply that is no text"
+        try:
+            whole = json.dumps([self.text, self.model, thought, self.details], allow_nan=False, ensure_ascii=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            return f"a reply with details that cannot be stored ({type(error).__name__})"
+        if half_pair(whole):
+            return "a reply with half of a surrogate pair"
+        counts = [getattr(self, name) for name in _COUNTS] + ([self.thought.tokens] if self.thought else [])
+        wrong = next((each for each in counts if not isinstance(each, int) or each not in range(MOST)), None)
+        if wrong is not None:
+            return f"a reply that counts {str(wrong)[:40]} tokens"
+        return "" if math.isfinite(self.duration_ms) else f"a reply that took {self.duration_ms} ms"
+
+
+_COUNTS = ("prompt_tokens", "evaluated_tokens", "shared_tokens", "dropped_messages", "generated_tokens")
+
+
+def half_pair(text: str) -> bool:
+    """Return True if a text holds half of a surrogate pair, which no file and no database can store."""
+    return not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text)

@@ -21,6 +21,7 @@ from localsim.backends.open import gpu_layers, physical_cores
 from localsim.errors import LocalsimError
 from localsim.machine import build_flags, throughput
 from localsim.models import registry as models
+from localsim.network import proxies, usable
 
 _SIDE_BY_SIDE = 8
 """Conversations in the measurement of speed."""
@@ -42,6 +43,7 @@ def diagnose() -> list[Finding]:
         Finding("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
         _memory(),
         _disk(),
+        _network(),
         *_library(),
         *(_model(name) for name in models.aliases().get("starter", [])),
         _speed(),
@@ -78,6 +80,15 @@ def _disk() -> Finding:
     few = free < 500_000_000
     advice = "free some space, or set LOCALSIM_DB to a file on another disk" if few else ""
     return Finding("disk", f"{free / 1e9:.1f} GB free in {folder}", ok=not few, advice=advice)
+
+
+def _network() -> Finding:
+    """Name the proxies through which servers and downloads on other machines are reached."""
+    named = proxies()
+    if not named:
+        return Finding("network", "no proxy is set; only servers and downloads that you name are reached")
+    value = f"{', '.join(named)}: for servers and downloads on other machines, never for this one"
+    return Finding("network", value, advice="" if usable() else "unset it, or: pip install socksio")
 
 
 NETWORK_DRIVES = frozenset({"nfs", "nfs4", "cifs", "smbfs", "smb2", "afpfs", "fuse.sshfs", "davfs"})

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from localsim import paths
@@ -21,6 +23,10 @@ from localsim.models import registry, sidecars
 from localsim.models.checksums import BLOCK, checksum
 from localsim.models.entries import ModelEntry
 from localsim.models.remembered import read_object
+from localsim.network import direct, route_to
+
+if TYPE_CHECKING:
+    import httpx2
 
 HUB = "hf:"
 _STAGING = ".hub"
@@ -137,6 +143,7 @@ def fetch_from(folder: Path, model: ModelEntry, say: Say) -> Path:
 
 
 def _from_hub(reference: str, name: str, say: Say, confirm: Confirm, sha256: str) -> Path:
+    _use_routes(say)
     offer = _hub_offer(reference, name)
     if sha256 and offer.sha256 and sha256 != offer.sha256:
         raise ModelMissing(
@@ -157,6 +164,41 @@ def _from_hub(reference: str, name: str, say: Say, confirm: Confirm, sha256: str
     with suppress(OSError):
         shutil.rmtree(staging)
     return target
+
+
+def _use_routes(say: Say) -> None:
+    """Let huggingface_hub reach this machine without a proxy, and say through which one it reaches another."""
+    from huggingface_hub.constants import ENDPOINT
+
+    say_route(ENDPOINT, say)
+    os.environ.update(direct(ENDPOINT))  # its client reads this when it is made
+
+
+def say_route(address: str, say: Say) -> None:
+    """Say what stands between this machine and an address, if anything does."""
+    if told := route_to(address).told:
+        say(told)
+
+
+def _routed() -> httpx2.BaseTransport:
+    """Return a transport that sends each request on the way to its own address: a redirect leads to another one."""
+    import httpx2
+
+    class Routed(httpx2.BaseTransport):
+        def __init__(self) -> None:
+            self._ways: dict[str, httpx2.HTTPTransport] = {}
+
+        def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+            proxy = route_to(str(request.url)).proxy
+            if proxy not in self._ways:
+                self._ways[proxy] = httpx2.HTTPTransport(proxy=proxy or None)
+            return self._ways[proxy].handle_request(request)
+
+        def close(self) -> None:
+            for way in self._ways.values():
+                way.close()
+
+    return Routed()
 
 
 def _hub_parts(reference: str) -> tuple[str, str]:
@@ -214,13 +256,17 @@ def _from_address(address: str, say: Say, confirm: Confirm, sha256: str) -> Path
         raise InvalidInput(f"{address} does not end in a .gguf file", hint="give the address of the file itself")
     offer = Offer(_stem_name(file), file, address, sha256=sha256)
     target = _prepare(offer, say, confirm)
+    say_route(address, say)
     part = target.with_name(target.name + ".part")
     note = target.with_name(f".{target.name}.from.part")
     begun = read_object(note)
     have = part.stat().st_size if part.is_file() and begun.get("address") == address and begun.get("etag") else 0
     headers = {"Range": f"bytes={have}-", "If-Range": begun["etag"]} if have else {}
     try:
-        with httpx2.stream("GET", address, headers=headers, follow_redirects=True, timeout=60) as answer:
+        with (
+            httpx2.Client(transport=_routed(), follow_redirects=True, timeout=60, trust_env=False) as client,
+            client.stream("GET", address, headers=headers) as answer,
+        ):
             if answer.status_code == 416:
                 part.unlink()
                 raise ModelMissing(

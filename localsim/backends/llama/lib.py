@@ -11,7 +11,7 @@ import copy
 import ctypes
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +21,9 @@ from localsim.backends.evaluator import BATCH
 from localsim.errors import BackendUnavailable, ModelMissing
 
 _log = logging.getLogger("localsim.llama_cpp")
+_MARK = re.compile(
+    r"<(?!0x[0-9A-F]{2}>)[^\s<>]{2,60}>|<[|｜][^<>\n]{1,60}[|｜]>|\[/?[A-Z][A-Z_0-9]{2,30}\]|◁[^◁▷\n]{1,30}▷"
+)
 _USER_DEFINED = 1 << 4  # LLAMA_TOKEN_ATTR_USER_DEFINED
 _INSTALL = 'CMAKE_ARGS="-DGGML_NATIVE=OFF" pip install --no-cache-dir --force-reinstall llama-cpp-python'
 
@@ -82,6 +85,11 @@ def new_context(model: LlamaModel, *, sequences: int, context: int, threads: int
     return pointer
 
 
+def is_mark(text: str) -> bool:
+    """Return True for a text that vocabularies have for a mark, such as `<start_of_turn>`, `[INST]` or `<|end|>`."""
+    return _MARK.fullmatch(text) is not None
+
+
 class LlamaModel:
     """A GGUF file in memory: weights (unless `vocab_only`), vocabulary, metadata, and an adapter for its contexts."""
 
@@ -106,6 +114,7 @@ class LlamaModel:
         self.vocab = lib.llama_model_get_vocab(self.pointer)
         self.n_vocab: int = lib.llama_vocab_n_tokens(self.vocab)
         self._pieces: dict[int, bytes] = {}
+        self._texts: Sequence[str] | None = None
         # SentencePiece vocabularies put a space before any text; a line break in front takes it.
         self._lead = self._raw_tokens("\n", False) if self.text_of(self._raw_tokens("a", False)) != b"a" else []
 
@@ -185,7 +194,13 @@ class LlamaModel:
 
     def token_text(self, token: int) -> str:
         """The text of a token such as BOS in templates ('' for none)."""
-        return library().llama_vocab_get_text(self.vocab, token).decode() if token >= 0 else ""
+        return library().llama_vocab_get_text(self.vocab, token).decode("utf-8", "replace") if token >= 0 else ""
+
+    def texts(self) -> Sequence[str]:
+        """The texts of all tokens, read once."""
+        if self._texts is None:
+            self._texts = [self.token_text(token) for token in range(self.n_vocab)]
+        return self._texts
 
     def tokenize(self, text: str, *, special: bool) -> list[int]:
         """Token ids whose pieces make up `text`; `special` decides whether control tokens written in it become such."""
@@ -221,6 +236,11 @@ class LlamaModel:
     def silent_tokens(self) -> list[int]:
         """Tokens without text that do not end a reply either, such as the marks of roles; no reply may hold them."""
         return [token for token in range(self.n_vocab) if not self.piece(token) and not self.ends_text(token)]
+
+    def mark_tokens(self) -> list[int]:
+        """Tokens whose text looks like a mark, whatever kind of token the vocabulary calls them."""
+        marks = [token for token, text in enumerate(self.texts()) if is_mark(text)]
+        return [token for token in marks if self.piece(token) in (b"", self.texts()[token].encode())]
 
     def is_user_defined(self, token: int) -> bool:
         """True if llama.cpp reads a token from plain text even where control tokens are switched off."""

@@ -7,7 +7,7 @@ vocabulary. Knows nothing of batches or caches: logits in, token out.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from localsim.backends.llama.lib import LlamaModel, library
 from localsim.conversation.episode import Sampling
-from localsim.errors import BackendUnavailable
+from localsim.errors import BackendUnavailable, GenerationFailed
 
 _BREAKERS = (b"\n", b":", b'"', b"*")
 """Texts at which DRY stops looking for a repeated sequence (llama.cpp's defaults)."""
@@ -31,14 +31,15 @@ _SHARES = (8, 64)
 class Candidates:
     """A reusable array of all tokens with their logits, in the form that llama.cpp's samplers take.
 
-    Marks of roles and the like cannot be drawn, except the one whose text is `mark`.
+    Tokens without a text and `marks` cannot be drawn, except the one whose text is `mark`.
     """
 
-    def __init__(self, model: LlamaModel, mark: str = "") -> None:
+    def __init__(self, model: LlamaModel, mark: str = "", marks: Collection[int] = ()) -> None:
         lib = library()
         n_vocab = model.n_vocab
-        silent = [token for token in model.silent_tokens() if not mark or model.token_text(token) != mark]
-        self._silent = np.array(silent, dtype=np.int64)
+        silent = {*model.silent_tokens(), *marks}
+        self.barred = frozenset(token for token in silent if not mark or model.token_text(token) != mark)
+        self._silent = np.array(sorted(self.barred), dtype=np.int64)
         self._all = np.zeros(n_vocab, dtype=_CANDIDATE)
         self._ids = np.arange(n_vocab, dtype=np.int32)
         self._logits = np.zeros(n_vocab, dtype=np.float32)
@@ -116,11 +117,19 @@ class Sampler:
         return (self._repeat,) if self._others is None else (self._repeat, self._others)
 
     def draw(self, candidates: Candidates, logits: npt.NDArray[np.float32], *, in_text: bool) -> int:
-        """Draw a next token that the grammar allows; it counts only after `take`."""
+        """Draw a next token that the grammar allows; it counts only after `take`.
+
+        Raises GenerationFailed where none can be drawn: llama.cpp would end the process.
+        """
         token = self._pick(candidates.load(logits, self._most), in_text)
         if self._grammar is not None and not self._allows(candidates, token):
             self.refused += 1
-            token = self._pick(self._allowed(candidates, logits), in_text)
+            allowed = self._allowed(candidates, logits)
+            if not candidates.possible(allowed):
+                raise GenerationFailed(
+                    "the model gives no probability to any text that is allowed; is its file damaged?"
+                )
+            token = self._pick(allowed, in_text)
         return token
 
     def _allowed(self, candidates: Candidates, logits: npt.NDArray[np.float32]) -> Any:

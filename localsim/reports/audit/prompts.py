@@ -33,6 +33,7 @@ from localsim.conversation.wording.layouts import LAYOUTS
 from localsim.conversation.wording.sight import SENTENCES
 from localsim.conversation.wording.variants import variant_of
 from localsim.families import rules_of
+from localsim.reports.audit.marks import drawn
 from localsim.reports.audit.texts import (
     APART,
     END,
@@ -98,7 +99,7 @@ class Audit:
 
 
 def audit_run(store: Store, run_id: str) -> Audit:
-    """Check every stored prompt of a run, and what the rules told in it."""
+    """Check every stored prompt of a run, what the rules told in it, and that no model drew a mark of roles."""
     with store.held() as reads:
         scenarios = stored_scenarios(reads, run_id)
         spoken = queries.spoken_turns(reads, run_id)
@@ -126,6 +127,10 @@ def audit_run(store: Store, run_id: str) -> Audit:
         checked += 1
         whole = f"{prompt}{APART}{contents[row.prefill_hash]}"
         violations += _in_prompt(row, loaded, talks[row.episode_id], whole, row.generation, row.speaker, row.turn)
+    conditions = {row.episode_id: row.condition for row in stored}
+    for episode, number, speaker, mark, text in drawn(store, run_id, rows):
+        what = f"mark of roles {mark}"
+        violations.append(Violation(episode, -1, number, speaker, conditions.get(episode, ""), what, text[:120]))
     return Audit(checked, tuple(violations))
 
 

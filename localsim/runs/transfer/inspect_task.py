@@ -20,10 +20,11 @@ from inspect_ai.scorer import Score as Scored
 from inspect_ai.scorer import mean, scorer, stderr
 from inspect_ai.solver import solver
 
-from localsim.backends.endpoint import after_start, server_messages
+from localsim.backends.endpoint import server_messages
+from localsim.backends.replies import generation_of
 from localsim.conversation.episode import EpisodeSpec, Mode, Score, Subject
 from localsim.conversation.modes import MODES, Ask, Reject, Say, roles
-from localsim.conversation.requests import Generation, Message, Request, StopCause
+from localsim.conversation.requests import Generation, Message, Request
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.conversation.wording.layouts import DEFAULT, LAYOUTS
@@ -125,9 +126,7 @@ async def _written(request: Request) -> Generation:
     model = get_model(role=request.speaker)
     config = GenerateConfig(seed=request.seed, max_tokens=request.max_tokens)
     output = await model.generate([_said(message) for message in server_messages(request)], config=config)
-    text, details = after_start(request, output.completion)
-    cause: StopCause = "length" if output.stop_reason in _LIMITS else "finished"
-    return Generation(text, cause, str(model), details=details)
+    return generation_of(request, output.completion, cut=output.stop_reason in _LIMITS, model=str(model))
 
 
 def _said(message: Message) -> Any:

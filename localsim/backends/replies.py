@@ -1,0 +1,249 @@
+"""A reply as chat models write it, read as the line that was asked for, or refused with a reason.
+
+Fences, marks of a chat template, preambles ("Sure, here is my reply:"), remarks and the lines of others are no speech.
+A reply that holds one line of its speaker is that line. A reply without any name is the speaker's, as a local model's
+would be, if it is one line. Everything else is not spoken: the mode asks again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from localsim.backends.heads import Head, head_of
+from localsim.conversation.requests import LEFT_OUT, UNREAD, Generation, Request
+from localsim.conversation.rules.grammar import ActionLines
+from localsim.conversation.rules.lines import name_of
+from localsim.conversation.rules.thoughts import parted
+from localsim.conversation.scenario import WRITER
+from localsim.conversation.transcript import ACTION_TYPES
+
+MARK = re.compile(
+    r"<[|｜][^<>|｜\n]{1,60}[|｜]>|<(?:start|end)_of_turn>|</?s>|\[/?INST\]|<</?SYS>>|<(?:bos|eos|pad|unk)>"
+    r"|\[(?:BEGIN|END) FINAL RESPONSE\]"
+)
+"""Marks of the usual chat templates."""
+_OWN_ROLE = re.compile(r"\s*(?:assistant|model)\b(?=\s|<|$)")
+_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})[\w+-]*\s*")
+_WRAPPER = re.compile(
+    r"</?(?:answer|reply|response|final|final_answer|output|line|dialogue|message|speech|text)\s*>", re.IGNORECASE
+)
+_AGREED = re.compile(
+    r"\s*(?:sure(?: thing)?|certainly|of course|absolutely|okay|ok|alright|understood|got it|no problem)\W*",
+    re.IGNORECASE,
+)
+_CODE = re.compile(r"\s*(?:\{\s*(?:\"|$)|\[\s*(?:[{\"]|$)|<\w[^<>]*>\s*$)")
+_RULE = re.compile(r"[\s*_=~—–-]+")
+_REMARK = re.compile(r"\s*(?:\([^()]*\)|（[^（）]*）|\[[^\[\]]*\]|【[^【】]*】|\*[^*]+\*|_[^_]+_)[\s.]*")
+_FIRST = re.compile(
+    r"\s*(?:\([^()]{0,300}\)|（[^（）]{0,300}）|\*(?=[^*]*[\s])[^*]{1,300}\*|\*[^*]{1,60}\*(?=\s+[A-Z]))\s*"
+)
+_SQUARE = re.compile(r"\[([^\[\]\n]{0,300})\]\s*")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+_ENOUGH = 20_000
+"""Characters of one line that are looked at; no limit of a scenario is near."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """A reply as the text after the start that the request fixes."""
+
+    text: str
+    unread: str = ""
+    """Why it is not what was asked for."""
+    left_out: bool = False
+    """True if something that is no speech was left out."""
+    named: bool = True
+    """False if the line had no name."""
+    full: bool = False
+    """True if the limit of characters cut it."""
+
+
+def generation_of(request: Request, content: str, *, cut: bool = False, withheld: str = "", **more: Any) -> Generation:
+    """Return the generation that a reply becomes; `more` are its other fields.
+
+    `cut`: a limit of tokens ended the reply. `withheld`: why it is not whole, as who wrote it says.
+    """
+    read = read_reply(request, content)
+    details: dict[str, Any] = {"raw": content}
+    if request.observation is not None and (unread := withheld or read.unread):
+        read, details[UNREAD] = Read(""), unread
+    details |= {LEFT_OUT: True} if read.left_out else {}
+    details |= {} if read.named else {"name_added": True}
+    return Generation(
+        text=read.text,
+        cause="length" if read.full or cut and not read.text.endswith("\n") else "end_of_text",
+        details={**more.pop("details", {}), **details},
+        **more,
+    )
+
+
+def read_reply(request: Request, content: str) -> Read:
+    """Read what a server or a function replied to a request."""
+    form = request.form
+    text = parted(content).text
+    if request.observation is None or not isinstance(form, ActionLines):
+        return Read(_judged(request, text))
+    names = [agent.name for agent in request.observation.agents]
+    reader = _Reader(form, names, request.prefill)
+    one = request.speaker != WRITER or len(form.lines) == 1
+    return reader.line(text) if one else reader.script(text)
+
+
+def _judged(request: Request, text: str) -> str:
+    """Return a judge's reply, whose lines have no speaker, without fences and bold labels."""
+    text = text.strip("\n").replace("\r\n", "\n").lstrip()
+    if "```" in text:
+        text = "\n".join(line for line in text.split("\n") if not _FENCE.fullmatch(line))
+    text = re.sub(r"^[*_#>` ]*([A-Za-z][\w ]{0,30}?)[*_` ]*([:：])[ *_`]*(?=\S)", r"\1: ", text, flags=re.MULTILINE)
+    start = text.find(f"\n{request.prefill}")
+    if not text.startswith(request.prefill) and start >= 0:
+        text = text[start + 1 :]
+    return text.removeprefix(request.prefill) if text.startswith(request.prefill) else f" {text}"
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """The lines of a reply that may be speech."""
+
+    lines: list[str]
+    left_out: bool
+    foreign: bool = False
+    """True if it goes on as another role at once."""
+
+
+class _Reader:
+    """Reads replies to one request: `prefill` is the name that the first line begins with."""
+
+    def __init__(self, form: ActionLines, names: Sequence[str], prefill: str) -> None:
+        self._form, self._names, self._name = form, names, prefill
+        kinds = {name_of(way) for line in form.lines for way in line.ways}
+        self._actions = {*ACTION_TYPES, *kinds}
+
+    def line(self, content: str) -> Read:
+        """Read the one line of an agent."""
+        found = _lines(content)
+        if found.foreign:
+            return Read("", "it goes on as another role of the chat")
+        if found.lines and _CODE.match(found.lines[0]):
+            return Read("", "it is code, not a line")
+        heads = [head_of(line, self._names) for line in found.lines]
+        own = next((place for place, head in enumerate(heads) if self._is_own(head)), None)
+        if own is None:
+            return self._nameless(found, heads)
+        before, head, after = heads[:own], heads[own], heads[own + 1 :]
+        other = next((each.name for each in before if each.kind == "agent"), "")
+        if other:
+            return Read("", f"it holds a line of {other} before that of {self._name}")
+        if not head.rest.strip() and after and after[0].kind in ("plain", "label") and not head.bracket:
+            head, after = replace(head, rest=after[0].rest), after[1:]
+        return self._made(head, left_out=found.left_out or bool(before), more=bool(after))
+
+    def _is_own(self, head: Head) -> bool:
+        return head.kind == "agent" and head.name == self._name
+
+    def _nameless(self, found: _Lines, heads: Sequence[Head]) -> Read:
+        """Read a reply in which no line begins with the speaker's name."""
+        spoken: list[Head] = []
+        rest, left_out = list(heads), found.left_out
+        while rest and rest[0].kind != "agent":
+            head = rest.pop(0)
+            if head.kind == "label" and head.rest.strip():
+                again = head_of(head.rest, self._names)
+                rest.insert(0, again if again.kind != "label" else replace(again, kind="plain"))
+                left_out = True
+                if self._is_own(rest[0]):
+                    return self._made(rest[0], left_out=True, more=len(rest) > 1)
+            elif head.kind == "plain" and not self._is_remark(head.rest, bool(rest)):
+                spoken.append(head)
+            else:
+                left_out = True
+        if len(spoken) > 1:
+            return Read("", f"it has {len(spoken)} lines, and none begins with {self._name}")
+        if not spoken:
+            return Read("", f"it holds a line of {rest[0].name}" if rest else "it holds no words that are spoken")
+        return replace(self._made(spoken[0], left_out=left_out, more=bool(rest)), named=False)
+
+    @staticmethod
+    def _is_remark(line: str, followed: bool) -> bool:
+        preamble = followed and (line.rstrip(" *_").endswith((":", "：")) or _AGREED.fullmatch(line) is not None)
+        return preamble or _REMARK.fullmatch(line) is not None
+
+    def _made(self, head: Head, *, left_out: bool, more: bool) -> Read:
+        """Return a line in the form in which local models write it; it is whole if something follows it."""
+        said, dropped = self._said(head.rest)
+        most = self._form.max_chars
+        full = len(said) > most
+        bracket = f" [{head.bracket}]" if head.bracket else ""
+        left_out = left_out or more or dropped or head.decorated
+        if not said and not bracket:
+            return Read("", "it holds no words that are spoken")
+        text = f"{bracket}: {said[:most]}" if said else bracket
+        return Read(f"{text}\n" if more and not full else text, left_out=left_out, full=full)
+
+    def _said(self, rest: str) -> tuple[str, bool]:
+        """Return the words without remarks that the grammar of local models does not admit, and if there were any."""
+        said = _CONTROL.sub(" ", rest[:_ENOUGH]).strip()
+        whole, barred = said, self._form.barred
+        if "[" in barred.never:
+            said = _SQUARE.sub(lambda found: found[0] if self._acts(found[1]) else "", said).strip()
+        while "(" in barred.first and (found := _FIRST.match(said)):
+            said = said[found.end() :]
+        if "*" in barred.first and said.startswith("*"):
+            said = said.replace("*", "")
+        return said.strip(), said != whole
+
+    def _acts(self, bracket: str) -> bool:
+        word = bracket.strip().casefold()
+        return any(word == each or word.startswith(f"{each} ") for each in self._actions)
+
+    def script(self, content: str) -> Read:
+        """Read the lines of a whole script; what stands between them is refused where it stands."""
+        found = _lines(content)
+        written: list[str] = []
+        waiting, left_out = "", found.left_out
+        for line in found.lines:
+            head = head_of(line, self._names)
+            if waiting and head.kind == "plain":
+                head = Head("agent", waiting, rest=head.rest)
+            waiting = ""
+            if head.kind == "agent" and not head.rest.strip() and not head.bracket:
+                waiting = head.name
+            elif head.kind == "agent":
+                read = self._made(head, left_out=False, more=False)
+                left_out = left_out or read.left_out
+                written.append(f"{head.name}{read.text}")
+            elif not written or self._is_remark(line, followed=True) or head.kind != "plain":
+                left_out = True
+            else:
+                written.append(line)
+        if not written or not written[0].startswith(self._name):
+            first = head_of(written[0], self._names).name if written else ""
+            reason = f"it begins with a line of {first}" if first else "it holds no line of a script"
+            return Read("", f"{reason}, and {self._name} had to begin")
+        return Read("\n".join(written)[len(self._name) :], left_out=left_out)
+
+
+def _lines(content: str) -> _Lines:
+    """Return the lines of a reply without the marks of templates, fences, wrappers and empty lines."""
+    text, left_out = content.lstrip(), False
+    while mark := MARK.match(text):
+        text, left_out = text[mark.end() :].lstrip(), True
+        role = _OWN_ROLE.match(text)
+        if role:
+            text = text[role.end() :].lstrip()
+        elif re.match(r"(?:user|system|tool|human)\s*(?:\n|<[|｜])", text):
+            return _Lines([], left_out=True, foreign=True)
+    if mark := MARK.search(text):
+        text, left_out = text[: mark.start()], left_out or bool(text[mark.end() :].strip())
+    kept: list[str] = []
+    for line in text.splitlines():
+        bare = _WRAPPER.sub("", line)
+        fenced = _FENCE.fullmatch(bare) is not None
+        bare = re.sub(r"^\s*`{3,}|`{3,}\s*$", "", bare)
+        left_out = left_out or fenced or bare != line
+        if bare.strip() and not fenced and not _RULE.fullmatch(bare):
+            kept.append(bare)
+    return _Lines(kept, left_out)

@@ -1,0 +1,82 @@
+"""Thoughts in a text: what a model thinks before it speaks, between the marks of the usual families of models.
+
+A thought is never speech. One that nothing closes goes on to the end of the text; where only its end is marked, it
+began with the text, because the chat template had opened it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_WORDS = (
+    r"(?:seed:)?think(?:ing)?|thoughts?|reason(?:ing)?(?:_steps)?|reflection|analysis|scratch_?pad|"
+    r"(?:inner|internal)[_ -]?(?:monologue|thoughts?)|chain[_ -]of[_ -]thought|cot"
+)
+_LT, _GT = "(?:<|&lt;|＜)", "(?:>|&gt;|＞)"
+_HEADER = r"(?:<\|start\|>[^<]{0,80})?<\|channel\|>\s*"
+_OPEN = "|".join([
+    rf"{_LT}\s*(?:{_WORDS})\b[^<>\n]{{0,80}}?{_GT}",
+    r"\[(?-i:THINK|THINKING|THOUGHTS?|REASONING)\]",
+    r"<[|｜]\s*(?:begin_of_thought|start_thinking|start_think|think(?:ing)?)\s*[|｜]>",
+    "◁think▷",
+    rf"{_HEADER}(?!final)\w+[^<]{{0,80}}(?:<\|message\|>)?",
+    r"\A\s*analysis(?=(?-i:[A-Z]))",
+    r"\A\s*here are my reasoning steps:",
+])  # fmt: skip
+_CLOSE = "|".join([
+    rf"{_LT}\s*/\s*(?:{_WORDS})\s*{_GT}",
+    r"\[/(?:THINK|THINKING|THOUGHTS?|REASONING)\]",
+    r"<[|｜]\s*(?:end_of_thought|end_thinking|end_think|/think(?:ing)?)\s*[|｜]>",
+    "◁/think▷",
+    rf"{_HEADER}final[^<]{{0,80}}<\|message\|>",
+    r"assistantfinal",
+    r"\[BEGIN FINAL RESPONSE\]",
+])  # fmt: skip
+_MARKS = re.compile(rf"(?P<open>{_OPEN})|(?P<close>{_CLOSE})", re.IGNORECASE)
+_SQUARE = re.compile(rf"(?P<open>\[(?:{_WORDS})\])|(?P<close>\[/(?:{_WORDS})\])", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Parted:
+    """A text, and what was thought in it."""
+
+    text: str
+    thought: str = ""
+    open: bool = False
+    """True if nothing closes the last thought."""
+
+
+def parted(text: str) -> Parted:
+    """Return a text without the thoughts in it; `[think]` counts only where a `[/think]` shows that it is a mark."""
+    squared = _parted(text, _SQUARE) if "[/" in text and _has_close(text) else Parted(text)
+    angled = _parted(squared.text, _MARKS)
+    thoughts = [each for each in (squared.thought, angled.thought) if each]
+    return Parted(angled.text, "\n".join(thoughts), squared.open or angled.open)
+
+
+def _has_close(text: str) -> bool:
+    return any(mark["close"] for mark in _SQUARE.finditer(text))
+
+
+def _parted(text: str, marks: re.Pattern[str]) -> Parted:
+    kept: list[str] = []
+    thoughts: list[str] = []
+    place, inside = 0, False
+    for mark in marks.finditer(text):
+        before, place = text[place : mark.start()], mark.end()
+        if inside:
+            thoughts.append(before)
+        elif mark["close"]:
+            thoughts.append("".join([*kept, before]))
+            kept = []
+        else:
+            kept.append(before)
+        inside = bool(mark["open"])
+    (thoughts if inside else kept).append(text[place:])
+    return Parted("".join(kept), "\n".join(each.strip() for each in thoughts if each.strip()), inside)
+
+
+def ends_inside(text: str) -> bool:
+    """Return True if a text, such as the end of a prompt, has opened a thought and not closed it."""
+    return parted(text).open
