@@ -174,10 +174,10 @@ def audited(
     """Yield (request, kind, text) for each violation in the prompts of an episode, and in what the rules told."""
     talk = Readers(loaded.scenario, Transcript(tuple(turns)))
     for turn, what, text in talk.differences():
-        yield requests[0], f"turn {turn.index}: {what}", text
+        yield requests[0], f"turn {turn.index + 1}: {what}", text
     for turn in turns:
         if turn.told and talk.declared(turn) is None:
-            yield requests[0], f"turn {turn.index}", "the rules told something that is not in the file"
+            yield requests[0], f"turn {turn.index + 1}", "the rules told something that is not in the file"
     for request in requests:
         for what, text in found_in(text_of(request), loaded, mode, request.speaker, talk, request.turn):
             yield request, what, text

@@ -269,7 +269,7 @@ def test_a_prompt_after_leaving_and_a_part_of_a_whisper_are_found() -> None:
     last = len(turns)
     later = next(turn for turn in turns if turn.speaker == "Ana" and turn.index > 4)
     for viewer, text, what in (
-        ("Di", later.line, f"turn {later.index} by Ana"),
+        ("Di", later.line, f"turn {later.index + 1} by Ana"),
         ("Cy", "MY BROTHER KEEPS SEV\u200bEN", "turn 2 by Ana"),
         ("Cy", "She said: keeps seven tame foxes!", "turn 2 by Ana"),
         ("Ana", "Bo [think]: Nobody here suspects the quiet postman.", "turn 3 by Bo"),

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -197,22 +197,24 @@ def found_in(
     granted = _known_view(loaded, view, variant).granted_loosely
     known = END.join([granted, *(both(line)[1] for line in heard.lines)])
     fresh = [sentence for each in loose.split(END) if (sentence := f" {each.strip()} ") not in known]
+    read = {part.strip() for line in heard.lines for part in both(line)[1].split(END)} - {""}
     for each in heard.withheld:
         line = pattern(visible(each.line))
         own = [part for part in parts(each.text) if len(part.split()) >= SENTENCE]
         if (
             (line.search(exact) and not line.search(lines))
             or any(part in loose and part not in known for part in own)
-            or _tells_values(each, fresh)
+            or _tells_values(each, fresh, read)
         ):
             yield each.what, each.line
 
 
-def _tells_values(turn: Withheld, fresh: Sequence[str]) -> bool:
+def _tells_values(turn: Withheld, fresh: Sequence[str], read: Collection[str]) -> bool:
     """Return True if a sentence that the viewer could not have says what values a turn has, in whatever words.
 
     That is a sentence with the name of its speaker and all values, or of nothing but the values. Agents are named in
-    many sentences, so a choice of agents is told only where a word begins like the move, as in "voted".
+    many sentences, so a choice of agents is told only where a word begins like the move, as in "voted". A line that the
+    viewer could `read`, such as the same move in an earlier round, tells nothing new.
     """
     values, chosen = [words(value) for value in turn.values], [words(name) for name in turn.chosen]
     bare = " ".join(value.strip() for value in values)
@@ -220,11 +222,19 @@ def _tells_values(turn: Withheld, fresh: Sequence[str]) -> bool:
         return False
     needed = [*values, *chosen, *([f" {turn.move.casefold()}"] if chosen else [])]
     name = words(turn.speaker).rstrip()
-    return any(
-        (not chosen and sentence.strip() == bare)
-        or (all(part in sentence for part in needed) and (f"{name} " in sentence or f"{name}s " in sentence))
-        for sentence in fresh
-    )
+
+    def tells(sentence: str) -> bool:
+        if not chosen and sentence.strip() == bare:
+            return True
+        return all(part in sentence for part in needed) and (f"{name} " in sentence or f"{name}s " in sentence)
+
+    return any(tells(sentence) and tells(_without(sentence, read)) for sentence in fresh)
+
+
+def _without(sentence: str, read: Collection[str]) -> str:
+    for line in sorted(read, key=len, reverse=True):
+        sentence = sentence.replace(f" {line} ", " ")
+    return sentence
 
 
 def held(
