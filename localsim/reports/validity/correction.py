@@ -134,7 +134,7 @@ class Correction:
         found: dict[str, Any] = {}
         for name, value in vars(self).items():
             found |= value.as_json(name) if isinstance(value, Number) else {name: value}
-        return found
+        return found | {"alpha": vars(self.alpha)}
 
 
 def corrections(store: Store, run_id: str) -> list[Correction]:
