@@ -18,7 +18,7 @@ from localsim.reports.compose.between import compared
 from localsim.reports.figures import pairs
 from localsim.reports.figures.talk import image
 from localsim.reports.render.html import render
-from localsim.reports.render.opening import Opening
+from localsim.reports.render.opening import LINES, Opening
 from localsim.reports.report import Ask, of
 from localsim.runs import telling
 from localsim.store.database import Store
@@ -252,7 +252,7 @@ def compare_runs(request: Request, store: Store) -> Response:
         request,
         "view/compared",
         heads=[heads.run_head(store, run_id) for run_id in runs],
-        opening=Opening((), (), "", drawn),
+        opening=Opening((), (), "", drawn, LINES),
         compared=compared(store, runs, everything=everything),
         query=urlencode([("run", run_id) for run_id in runs]),
     )

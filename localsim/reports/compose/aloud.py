@@ -176,7 +176,26 @@ def conclusions(reports: Sequence[Report], shared: Mapping[str, Iterable[Unit]])
             if each.model == model:
                 by_outcome[_outcome(each)].append(each)
         found += [_concluded(by_outcome[outcome], outcome) for outcome in _OUTCOMES if outcome in by_outcome]
-    return found
+    return found + [_apart(each) for each in told if _is_apart(each)]
+
+
+def _is_apart(told: Told) -> bool:
+    """Return True if success differs between the modes by what a reader sees in a table, and no amount says so."""
+    success = told.answer.success
+    if success is None or told.about.key == SUCCESS or success.verdict == "withheld" or not success.levels:
+        return False
+    by_success = not _direction(told) and _direction_of_success(told)
+    return not by_success and abs(success.difference) >= _SEEN
+
+
+def _apart(told: Told) -> str:
+    assert told.answer.success is not None, "_is_apart says so"
+    text = _success(told.found, told.answer.success).removeprefix("Its success")
+    return f"In {told.title}, the success of {told.model}{text}"
+
+
+_SEEN = 0.1
+"""A difference of success that a conclusion names, whatever its test says."""
 
 
 _OUTCOMES = ("gain", "loss", "change", "exploratory", "none", "untold")
