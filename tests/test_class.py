@@ -474,7 +474,9 @@ def test_the_answer_names_the_amount_and_whether_chance_can_make_it() -> None:
     assert low is not None and high is not None and -5.3 < low < -4.5 < high < -3.7
     assert results.difference(rows_of([8], [4])) == (-4.0, None, None, 2), "a single talk shows no chance"
     same = rows_of([8, 8], [8, 7])
-    assert "about the same" in telling.finding(same, t) and telling.certainty(same, t) == ""
+    assert "about the same" in telling.finding(same, t) and "hide" in telling.certainty(same, t)
+    many = rows_of([8, 8, 8, 9] * 6, [8, 9, 8, 8] * 6)
+    assert results.truth(many, "turns") == "same" and telling.certainty(many, t) == ""
     assert results.truth(same, "turns") == "same" and results.truth(few, "turns") == "mindreaders"
     assert telling.finding(rows_of([8], [9]), t) == "Who saw everything needed one turn more: 9 instead of 8."
     assert results.truth(rows_of([8, 8], [4, 4], (0, 2)), "hits") == "mindreaders"

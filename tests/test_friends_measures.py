@@ -196,6 +196,8 @@ def last_guess(*lines: str, ana: dict[str, Any] = ANA, bo: dict[str, Any] = BO) 
             Fraction(1),
         ),
         (("Ana: Anybody at Union Rail?", "Bo: No, none who likes chess.", "Ana: Selim?"), Fraction(1, 3)),
+        (("Ana: chess as a hobby?", "Bo: Yes, one. He works at Tidal Power.", "Ana: Then Selim!"), Fraction(1)),
+        (("Ana: Who likes chess?", "Bo: I do know one! She works at Tidal Power.", "Ana: Selim!"), Fraction(1)),
         # It does not if it is false, nor if the question asks about something else.
         (("Ana: Anybody at Union Rail?", "Bo: Yes, one who likes chess.", "Ana: Selim?"), Fraction(244, 1023)),
         (

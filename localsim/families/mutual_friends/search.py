@@ -35,8 +35,9 @@ _OF_THE_ASKED = re.compile(
     r"(?:(?:just|only|exactly) )?"
     r"(?:(?:one|none|nobody|someone|somebody|a friend|no friend|a person)(?: of mine)? (?:who|that|at|in|with)"
     r"|(?:he|she|they) )\b"
+    r"|(?:yes|yeah|yep|sure|one|i do|i have|i know)\b[^.!?]*[.!] (?:he|she|they)\b"
 )
-"""An answer such as "Yes, one who likes chess", which describes the person asked about."""
+"""An answer such as "Yes, one who likes chess" or "Yes, one. She likes chess": it describes the person asked about."""
 _SURE = 1 - 1e-9
 _MOST_SETS = 20_000
 """Number of sets of shared friends above which descriptions are left out."""
@@ -216,9 +217,11 @@ def _joined(question: str, answer: str, lists: Lists) -> Description | None:
 
 
 def _opening(answer: str) -> str:
-    """Return the first sentence of an answer, with the next one if the first is a word or two, such as "Yes!"."""
+    """Return the first sentence of an answer, with the next one if it goes on about the same person, or if the first is
+    a word or two, such as "Yes!".
+    """
     first, *rest = re.split(r"(?<=[.!?;…])\s+|, but | but ", answer.strip())
-    return f"{first} {rest[0]}" if rest and len(first.split()) < 3 else first
+    return f"{first} {rest[0]}" if rest and (len(first.split()) < 3 or _CONTINUES.search(plain(rest[0]))) else first
 
 
 def _descriptions(text: str, lists: Lists) -> Iterator[tuple[Description, bool]]:

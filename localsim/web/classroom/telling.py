@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from localsim.web.classroom.results import Bets, ModeRow, Outcome, difference, truth
+from localsim.web.classroom.results import SAME, Bets, ModeRow, Outcome, difference, truth
 from localsim.web.phrases.table import Phrases
 
 NAMES = {"mindreaders": "bet.both", "agents": "bet.own", "same": "bet.same"}
@@ -29,10 +29,13 @@ def finding(rows: Sequence[ModeRow], t: Phrases) -> str:
 
 
 def certainty(rows: Sequence[ModeRow], t: Phrases) -> str:
-    """If chance can explain the difference of turns; '' where none is told."""
-    if truth(rows, "turns") in (None, "same"):
+    """If chance can explain the difference of turns, or hide one; '' where nothing is told."""
+    winner, found = truth(rows, "turns"), difference(rows)
+    if winner is None:
         return ""
-    found = difference(rows)
+    if winner == "same":
+        small = found.low is not None and found.high is not None and max(-found.low, found.high) < SAME["turns"]
+        return "" if small else t.plain("answer.hidden")
     if found.low is None or found.high is None or found.low <= 0 <= found.high:
         return t.plain("answer.chance")
     return t.plain("answer.sure", low=t.number(found.low), high=t.number(found.high))

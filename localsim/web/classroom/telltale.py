@@ -35,10 +35,13 @@ class Telltale:
 
 
 def found_in(lives: Iterable[Live]) -> Telltale | None:
-    """The talk whose line comes earliest, mindreaders first, then by number; None if no talk has one."""
+    """The talk of mindreaders whose line comes earliest, then by number; None if no talk has one.
+
+    An agent sees no other side: its early hit is luck, or was worked out from words that the rules did not read.
+    """
     live = min(
-        (live for live in lives if live.completed and live.hits),
-        key=lambda live: (live.meeting.mode != "mindreaders", min(live.hits), live.meeting.number),
+        (live for live in lives if live.completed and live.hits and live.meeting.mode == "mindreaders"),
+        key=lambda live: (min(live.hits), live.meeting.number),
         default=None,
     )
     if live is None:
