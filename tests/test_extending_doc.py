@@ -171,7 +171,7 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("begun")
-def test_what_plugin_new_writes_works_under_its_own_name(tmp_path: Path) -> None:
+def test_what_plugin_new_writes_works_under_its_own_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "tasks")
     assert command(["scenarios", "generate", "--family", "my_game", "--seed", "1", "-n", "2", "-o", out]) == 0
     assert localsim.run(out, model="scripted").completed == 2
@@ -180,6 +180,10 @@ def test_what_plugin_new_writes_works_under_its_own_name(tmp_path: Path) -> None
     assert done.completed == 1 and "messages before me" in done.turns()[-1]["text"]
     assert command(["score", done.run_id, "--evaluator", "my_evaluator"]) == 0
     assert [row["value"] for row in done.scores() if row["name"] == "please"] == [0.0]
+    both = ["run", "mutual_friends_01", "mutual_friends_02", "-m", "scripted", "--mode", "agents,mindreaders"]
+    assert command([*both, "--no-leaks"]) == command(["score", "@last", "--evaluator", "my_evaluator", "--strict"]) == 0
+    capsys.readouterr()
+    assert command(["compare", "@last", "--all"]) == 0 and "please" in capsys.readouterr().out
 
 
 def test_plugin_new_overwrites_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

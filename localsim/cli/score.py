@@ -70,9 +70,10 @@ if TYPE_CHECKING:
     "[those of the run's last search, else the built-in ones]."
 )
 @cluster_option("Ask the models that judge on this Ray cluster: auto is the one of this machine [this process].")
+@click.option("--strict", is_flag=True, help="End with exit code 1 if an evaluator failed on an episode.")
 @db_option
 @answers
-def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, **by: Any) -> Answer:
+def score(conditions: tuple[str, ...], cluster: str | None, strict: bool, db: str | None, **by: Any) -> Answer:
     """Score the stored episodes of a run: outcome, style, play and checks, leaked private facts, and models as judges.
 
     Episodes that a version of an evaluator has scored are skipped. Nothing is simulated again. With conditions of
@@ -94,6 +95,7 @@ def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, **by
     localsim score @last --evaluator valence
     localsim sql "SELECT mode, kind, count(*) FROM v_leaks GROUP BY ALL"
     """
+    from localsim.cli.running.ending import broken
     from localsim.evaluators.evaluate import read_again, score_runs
     from localsim.evaluators.leaks import EVALUATOR
     from localsim.evaluators.searching import search
@@ -130,7 +132,8 @@ def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, **by
 
     named = {"run_id": runs[0], **({"runs": runs} if runs[1:] else {}), "episodes_scored": counts[EVALUATOR]}
     thresholds_used = [{"run_id": each, **vars(row)} for each in runs for row in used[each]]
-    return Answer({**named, **found, "thresholds": thresholds_used, "scored": counts}, text())
+    error = next(filter(None, (broken(store, each) for each in runs if strict)), None)
+    return Answer({**named, **found, "thresholds": thresholds_used, "scored": counts}, text(), error)
 
 
 def _found(

@@ -58,9 +58,9 @@ class Measure:
     """The side whose scores count, such as `seller` (`Family.side`); empty for all agents."""
     group: Group = "interaction"
     figure: Figure = ""
-    compared: bool = False
-    """True if `localsim compare` tests it pair by pair; it prints the primary outcome and the measures of the head of a
-    report, and the others with `--all`.
+    compared: bool | None = None
+    """True if `localsim compare` tests it pair by pair; None: only if it is a plug-in's. It prints the primary
+    outcome and the measures of the head of a report, and the others with `--all`.
     """
     published: Mapping[str, float] = field(default_factory=dict)
     """Condition -> value that arXiv 2403.05020 reports for GPT-3.5: a reference for the reader, not a target."""

@@ -280,7 +280,7 @@ def values_of(
             if key not in ("", each.key):
                 continue
             measure = within(of_family(each, family), named)
-            if not measure.compared:
+            if not (each.compared or measure.compared):
                 continue
             used = [row for name in dict.fromkeys((measure.score, measure.per or "")) for row in named.get(name, ())]
             by_condition: dict[Condition, dict[Unit, float]] = defaultdict(dict)

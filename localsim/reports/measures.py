@@ -19,7 +19,7 @@ from localsim.evaluators.evaluate import evaluator_of
 from localsim.evaluators.leaks import Leaks
 from localsim.evaluators.play import PLAY
 from localsim.evaluators.style import STYLE
-from localsim.families import FAMILIES, family_of
+from localsim.families import EVERYDAY, FAMILIES, family_of
 from localsim.families.base import EXPLICIT_END, SUCCESS
 from localsim.reports.results import Number
 from localsim.store.database import Store
@@ -71,16 +71,23 @@ def measures_of(families: Iterable[str] = (), evaluators: Iterable[str] = ()) ->
 
     `evaluators` are those with scores in the run; installed ones add their measures.
     """
-    declared = [measure for name in [*FAMILIES.own, *families] for measure in family_of(name).measures]
+    declared = [measure for name in FAMILIES.own for measure in family_of(name).measures]
+    for name in families:
+        measures = family_of(name).measures
+        declared += measures if name in (*FAMILIES.own, EVERYDAY.name) else _of_plugin(measures)
     asked = set(evaluators)
     installed = asked and asked.intersection(plugins.names("evaluators"))
-    added = [measure for name in sorted(installed) for measure in evaluator_of(name).measures]
+    added = [measure for name in sorted(installed) for measure in _of_plugin(evaluator_of(name).measures)]
     usual = [*Leaks.measures, *STYLE.measures, *PLAY.measures]
     ordered = [SUCCESS, *CHECKS.measures, EXPLICIT_END, *declared, *usual, *added, *_COUNTED]
     found: dict[str, Measure] = {}
     for measure in ordered:
         found.setdefault(measure.key, measure)
     return list(found.values())
+
+
+def _of_plugin(measures: Iterable[Measure]) -> list[Measure]:
+    return [replace(each, compared=each.compared is not False) for each in measures]
 
 
 def of_family(measure: Measure, family: str | None) -> Measure:

@@ -47,12 +47,12 @@ def conclusion(result: runner.Result, db: Path, fail_on_error: float, *, strict:
     Interrupted, TooManyFailures or (`strict`) EvaluatorFailed or DoesNotPlay.
     """
     known = result.in_database and result.summary.completed
-    broken = failed_evaluators(Store(db), result.run_id) if known and strict else {}
+    failed = broken(Store(db), result.run_id) if known and strict else None
     told = playing.of_run(Store(db), result.run_id) if known else playing.SILENT
     return Answer(
         {**result.as_json(), "playing": told.as_json()},
         chain(_summary(result, db, told), _found(result, db) if alone else ()),
-        _failure(result, db, fail_on_error) or _broken(broken) or refusal(told.sentences(), strict=strict),
+        _failure(result, db, fail_on_error) or failed or refusal(told.sentences(), strict=strict),
         remark=""
         if result.in_database
         else f"the database is still held; the next localsim command takes the rest in from {db}.d",
@@ -115,7 +115,9 @@ def _failure(result: runner.Result, db: Path, fail_on_error: float) -> LocalsimE
     return TooManyFailures(f"{summary.failed} of {counted(done)} failed", hint=hint)
 
 
-def _broken(evaluators: Mapping[str, str]) -> EvaluatorFailed | None:
+def broken(store: Store, run_id: str) -> EvaluatorFailed | None:
+    """Return the error of a run some of whose evaluators failed."""
+    evaluators = failed_evaluators(store, run_id)
     if not evaluators:
         return None
     said = "; ".join(f"{name}: {reason}" for name, reason in evaluators.items())
