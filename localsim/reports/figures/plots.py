@@ -12,6 +12,7 @@ from localsim.errors import InvalidInput, suggest
 from localsim.families import family_of, title_of
 from localsim.models.registry import labelled
 from localsim.reports.compose.beside import noted
+from localsim.reports.evidence import playing
 from localsim.reports.figures import draw, pairs
 from localsim.reports.figures.curves import Course
 from localsim.reports.report import Ask, of
@@ -56,6 +57,9 @@ def figures(
 def difference(store: Store, runs: Sequence[str], folder: Path) -> list[Path]:
     """Write difference.svg, the first picture of a report on these runs, without matplotlib. Raises InvalidInput."""
     found = pairs.of_runs(store, runs)
+    if not found and any(playing.of_run(store, run_id).sentences() for run_id in runs):
+        hint = f"localsim report {runs[0]} says which, and why"
+        raise InvalidInput("the talks of this run do not play, so no difference is drawn", hint=hint)
     if not found:
         raise InvalidInput("the run has no pairs of its primary outcome", hint="localsim run ... --mode all makes them")
     folder.mkdir(parents=True, exist_ok=True)
