@@ -28,7 +28,7 @@ from localsim.conversation.scenario import AnswerKey, Scenario  # noqa: E402
 from localsim.conversation.transcript import ACTION_TYPES, Action, Transcript, Turn  # noqa: E402
 from localsim.evaluators.play.evaluator import PLAY, spoiling  # noqa: E402
 from localsim.evaluators.play.faults import FAULTS  # noqa: E402
-from localsim.evaluators.play.talk import Talk  # noqa: E402
+from localsim.evaluators.play.talk import PlayedText  # noqa: E402
 from localsim.families import FAMILIES  # noqa: E402
 from localsim.scenarios.find import find_scenarios  # noqa: E402
 
@@ -94,10 +94,10 @@ def scenario_of(name: str) -> tuple[Scenario, AnswerKey]:
     return loaded.scenario, loaded.answer
 
 
-def talk_of(row: Row) -> Talk:
+def talk_of(row: Row) -> PlayedText:
     """Return a talk as the measure reads it."""
     scenario, answer = scenario_of(row["scenario"])
-    return Talk(Transcript(tuple(_turns(row, scenario))), scenario, answer)
+    return PlayedText(Transcript(tuple(_turns(row, scenario))), scenario, answer)
 
 
 def _turns(row: Row, scenario: Scenario) -> Iterator[Turn]:

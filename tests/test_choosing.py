@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from localsim.backends.scripted import ScriptedBackend
-from localsim.cli import cli
+from localsim.cli import cli, score
 from localsim.conversation.episode import Subject
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.errors import InvalidInput
@@ -113,6 +113,7 @@ def test_a_run_reports_choices_ties_and_places(
     store, run_id = played
     command = ["--db", str(store.path)]
     monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(FIRST))
+    monkeypatch.setattr(score, "require_models", lambda _: None)
     monkeypatch.setattr(
         searching, "search", lambda *_, **__: 0
     )  # loading the detector takes long, and is no part of this

@@ -104,7 +104,7 @@ def test_what_is_measured_can_be_asked_for(
     assert report["leaks"] and report["detector"]["pairs"]["n"] > 100
     assert report["card"]["simulation_details"]["transparency_index"]["agents"] == 0.0
     assert any(row["disclosed_rate"] for row in report["comparison"])
-    _, out, _ = ask(capsys, "report", "@last", "-o", str(tmp_path / "r.html"))
+    _, out, _ = ask(capsys, "report", "@last", "--all", "-o", str(tmp_path / "r.html"))
     page = (tmp_path / "r.html").read_text()
     assert "facts disclosed" in out and "Private facts that came out" in page and "Leakage detector" in page
     rows = as_json(capsys, "compare", "@last")

@@ -163,7 +163,7 @@ def test_labels_of_all_episodes_replace_the_detectors_rate(store: Store, run: st
         own, used = after[mode, "disclosed_rate"], after[mode, "omniscient_leaks"]
         assert (own.corrected.value, used.corrected.value) == (0, 0.5), mode
         assert (own.labelled, own.episodes, own.scenarios, own.needed) == (2, 2, 1, 0)
-        assert own.kinds == {"person": 1} and own.alpha["alpha"] is None
+        assert own.kinds == {"person": 1} and own.alpha.alpha is None
     assert after["script", "disclosed_rate"].naive.value == 0.5
     assert after["mindreaders", "disclosed_rate"].naive.value == 0
     told = correction.sentences(corrections(store, run), run)
@@ -178,7 +178,7 @@ def test_several_raters_count_by_their_mean(store: Store, run: str) -> None:
         answers_given(store, run, rater, marking(turn), "disclosures")
     row = rates_of(store, run)["agents", "disclosed_rate"]
     assert row.corrected.value == pytest.approx(1 / 3, abs=1e-4), "two of three raters, one of two facts"
-    assert row.kinds == {"person": 3} and row.alpha["alpha"] is not None
+    assert row.kinds == {"person": 3} and row.alpha.alpha is not None
     assert "labelled by 3 people, agreement alpha" in row.labels
 
 

@@ -218,7 +218,7 @@ def test_every_report_names_the_thresholds(store: Store, run: str) -> None:
     assert data.as_json()["detector"] == MEASURED and not any("different thresholds" in line for line in data.warnings)
     made = card(store, data)
     data = replace(data, card=made)
-    shown = called(report_command, run)
+    shown = called(report_command, run, "--all")
     assert shown.exit_code == 0, shown.output
     for text in (shown.output, render(data), as_markdown(data), card_markdown(made), json.dumps(data.as_json())):
         assert named in text

@@ -134,13 +134,13 @@ def test_j_auto_follows_the_curve(monkeypatch: pytest.MonkeyPatch) -> None:
         return curve((8, 100.0), (16, 200.0))
 
     monkeypatch.setattr(throughput, "curve_of", known)
-    assert preview.throughput(plan, print) == 16
-    assert preview.throughput(replace(plan, episodes=12), print) == 12
+    assert preview.side_by_side(plan, print) == 16
+    assert preview.side_by_side(replace(plan, episodes=12), print) == 12
     asked.clear()
-    assert preview.throughput(replace(plan, episodes=8), print) == 8
-    assert preview.throughput(replace(plan, repro="exact"), print) == throughput.USUAL
-    assert preview.throughput(replace(plan, model="scripted"), print) == throughput.USUAL
-    assert preview.throughput(replace(plan, parallel=3), print) == 3
+    assert preview.side_by_side(replace(plan, episodes=8), print) == 8
+    assert preview.side_by_side(replace(plan, repro="exact"), print) == throughput.USUAL
+    assert preview.side_by_side(replace(plan, model="scripted"), print) == throughput.USUAL
+    assert preview.side_by_side(replace(plan, parallel=3), print) == 3
     assert asked == [], "none of these needs a curve"
     monkeypatch.setenv("LOCALSIM_LANES", "8")
-    assert preview.throughput(plan, print) == 8 and asked == [], "LOCALSIM_LANES decides, and nothing is measured"
+    assert preview.side_by_side(plan, print) == 8 and asked == [], "LOCALSIM_LANES decides, and nothing is measured"

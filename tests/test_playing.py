@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from localsim.conversation.episode import Mode
 from localsim.models.registry import constructed
 from localsim.reports import card as cards
 from localsim.reports.comparison import compare
@@ -28,7 +29,8 @@ from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 from localsim.store.records import ScoreRecord
 from localsim.study.answer import answer as study_answer
-from localsim.web.classroom import results
+from localsim.web.classroom import results, telling
+from localsim.web.phrases.table import find
 from tests.conftest import Quiet, generated
 from tests.test_cli import FRIENDS, as_json, ask
 from tests.test_study_answer import model as studied
@@ -240,11 +242,16 @@ def test_a_study_says_it_first_and_concludes_nothing_from_these_tasks() -> None:
 
 
 def test_a_class_whose_talks_do_not_play_has_no_answer() -> None:
-    holds = results.ModeRow("agents", 10, 10, 5, 8.0, rated=10, faults={"repeats itself": 2})
-    broken = results.ModeRow("mindreaders", 4, 4, 4, 5.0, rated=4, faults={"repeats itself": 1})
-    assert results.answer([holds, broken], goal=True) == (
-        "1 of 4 talks in mindreaders do not play (repeats itself: 1). So this class has no answer."
+    def row(mode: Mode, turns: int, faults: Sequence[str]) -> results.ModeRow:
+        return results.ModeRow(mode, [results.Outcome("s", mode, 1.0, turns, fault) for fault in faults])
+
+    english = find("en")
+    holds, broken = (
+        row("agents", 8, ["repeats itself"] * 2 + [""] * 8),
+        row("mindreaders", 5, ["repeats itself", "", ""]),
     )
-    assert results.best_mode([holds, broken]) is None
-    whole = replace(broken, faults={})
-    assert "points" in results.answer([holds, whole], goal=True) and results.best_mode([holds, whole]) == "mindreaders"
+    assert results.truth([holds, broken], "turns") is None
+    assert "1 of 3" in telling.finding([holds, broken], english)
+    whole = row("mindreaders", 5, [""] * 4)
+    assert results.truth([holds, whole], "turns") == "mindreaders"
+    assert telling.finding([holds, whole], english) == "Who saw everything needed 3 turns fewer: 5 instead of 8."

@@ -161,7 +161,7 @@ def test_every_renderer_shows_them_beside_the_measures(store: Store, capsys: pyt
     for cell in cells:
         assert f"<td>{cell}</td>" in html
     assert html.count("random / optimal: scripted players take all sides on the same scenario") == 2
-    assert localsim(["report", run_id, "--db", str(store.path)]) == 0
+    assert localsim(["report", "--all", run_id, "--db", str(store.path)]) == 0
     printed = capsys.readouterr().out
     assert "random / optimal" in printed and " ".join(cells) in re.sub(" +", " ", printed)
     assert "optimal (scripted:optimal): the best offer and answer for money alone." in printed

@@ -197,7 +197,7 @@ def found_in(
     granted = _known_view(loaded, view, variant).granted_loosely
     known = END.join([granted, *(both(line)[1] for line in heard.lines)])
     fresh = [sentence for each in loose.split(END) if (sentence := f" {each.strip()} ") not in known]
-    read = {part.strip() for line in heard.lines for part in both(line)[1].split(END)} - {""}
+    read = {part.strip() for line in heard.lines for part in both(line)[1].split(END) if len(part.split()) > 1}
     for each in heard.withheld:
         line = pattern(visible(each.line))
         own = [part for part in parts(each.text) if len(part.split()) >= SENTENCE]
