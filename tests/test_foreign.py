@@ -200,7 +200,13 @@ phases: [{name: all, order: together, actions: [give, vote, speak], rounds: 3}]
         *((text, True) for text in ("They say that Ida voted for Xena!", "Ida's vote was Xena")),
         *(
             (text, False)
-            for text in ("Ida gave 46.00", "Ida and Xena divide a cake.", "Xena has 45.00", "Ida saw Xena.")
+            for text in (
+                "Ida gave 46.00",
+                "Ida and Xena divide a cake.",
+                "Xena has 45.00",
+                "Ida saw Xena.",
+                "Xena [vote Ida]",
+            )
         ),
     ],
 )

@@ -226,7 +226,9 @@ def _tells_values(turn: Withheld, fresh: Sequence[str], read: Collection[str]) -
     def tells(sentence: str) -> bool:
         if not chosen and sentence.strip() == bare:
             return True
-        return all(part in sentence for part in needed) and (f"{name} " in sentence or f"{name}s " in sentence)
+        place = max(sentence.find(f"{name} "), sentence.find(f"{name}s "))
+        said = sentence[place:] if chosen else sentence  # "Oscar [vote Lorenz]" tells nothing of Lorenz's vote
+        return place >= 0 and all(part in said for part in needed)
 
     return any(tells(sentence) and tells(_without(sentence, read)) for sentence in fresh)
 
