@@ -139,13 +139,13 @@ def interop() -> None:
     Inspect needs an older fsspec than the pinned one, so both cannot be in one environment.
     """
     wanted = OTHERS_PINNED.read_text()
+    quiet = [str(OTHERS_PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     if not (OTHERS_STAMP.exists() and OTHERS_STAMP.read_text() == wanted):
         step(f"installing Inspect and datasets in {OTHERS}")
         run([str(PYTHON), "-m", "venv", "--clear", str(OTHERS)], "python -m venv failed")
-        quiet = [str(OTHERS_PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
         run([*quiet, "--no-deps", "-r", str(OTHERS_PINNED)], "pip install failed", "a package index must be reachable")
-        run([*quiet, "--no-deps", "-e", str(ROOT)], "pip install failed")
         OTHERS_STAMP.write_text(wanted)
+    run([*quiet, "--no-deps", "-e", str(ROOT)], "pip install failed")  # its entry points are those of today
     step("running the tests of other tools")
     os.environ["HF_HUB_OFFLINE"] = "1"
     run([str(OTHERS_PYTHON), "-m", "pytest", "--noconftest", "tests/interop"], "tests failed")
