@@ -23,7 +23,6 @@ from starlette.testclient import TestClient
 
 from localsim.annotation.agreement import agreement
 from localsim.errors import DatabaseError, InvalidInput
-from localsim.machine import room
 from localsim.runs import telling as run_names
 from localsim.scenarios.find import find_scenarios, shipped_sources
 from localsim.store.database import Store
@@ -453,68 +452,8 @@ def test_an_end_breaks_off_what_goes_on_and_an_earlier_class_is_read_back(tmp_pa
         assert "agents, the earlier class" in page and "mindreaders, the earlier class" in page
 
 
-def rows_of(own: Sequence[int], both: Sequence[int], hits: tuple[int, int] = (0, 0)) -> list[results.ModeRow]:
-    """Two modes whose talks took these turns; the first `hits` talks of each have a line that nobody could know."""
-    modes = zip(MODES, (own, both), hits, strict=True)
-    return [
-        results.ModeRow(
-            mode,
-            [results.Outcome("friends", mode, 1.0, turns, "", number < some) for number, turns in enumerate(found)],
-        )
-        for mode, found, some in modes
-    ]
-
-
-def test_the_answer_names_the_amount_and_whether_chance_can_make_it() -> None:
-    t = english()
-    few, many = rows_of([6, 9], [3, 5]), rows_of([8, 9, 10, 9] * 3, [4, 5, 4, 5] * 3)
-    assert telling.finding(few, t) == "Who saw everything needed 3.5 turns fewer: 4 instead of 7.5."
-    assert "chance can make" in telling.certainty(few, t) and "rarely" in telling.certainty(many, t)
-    (low, high) = results.difference(many)[1:3]
-    assert low is not None and high is not None and -5.3 < low < -4.5 < high < -3.7
-    assert results.difference(rows_of([8], [4])) == (-4.0, None, None, 2), "a single talk shows no chance"
-    same = rows_of([8, 8], [8, 7])
-    assert "about the same" in telling.finding(same, t) and "hide" in telling.certainty(same, t)
-    many = rows_of([8, 8, 8, 9] * 6, [8, 9, 8, 8] * 6)
-    assert results.truth(many, "turns") == "same" and telling.certainty(many, t) == ""
-    assert results.truth(same, "turns") == "same" and results.truth(few, "turns") == "mindreaders"
-    assert telling.finding(rows_of([8], [9]), t) == "Who saw everything needed one turn more: 9 instead of 8."
-    assert results.truth(rows_of([8, 8], [4, 4], (0, 2)), "hits") == "mindreaders"
-    assert results.truth(rows_of([8, 8], [4, 4], (1, 1)), "hits") == "same"
-    assert results.truth([few[0], results.ModeRow("mindreaders")], "hits") is None
-    broken = [results.ModeRow(row.mode, [replace(talk, fault="repeats itself") for talk in row.talks]) for row in few]
-    assert "no conversations" in telling.finding(broken, t) and results.truth(broken, "turns") is None
-
-
 def test_every_bundled_scenario_says_what_to_notice_try_and_discuss() -> None:
     text = (Path(__file__).parent.parent / "docs" / "teach.md").read_text()
     for scenario in (source.load().scenario for source in shipped_sources() if source.generate is None):
         row = next((line for line in text.splitlines() if line.startswith(f"| `{scenario.family or scenario.id}`")), "")
         assert len([cell for cell in row.split("|") if len(cell) > 20]) == 3, scenario.id
-
-
-# ---- doctor --room -------------------------------------------------------------------------------------------------
-
-
-def test_the_room_is_checked_and_the_test_page_tells_who_opened_it() -> None:
-    port = free_port()
-    findings = room.diagnose_room("127.0.0.1", port)
-    assert all(finding.ok for finding in findings) and any("reaches itself" in finding.value for finding in findings)
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        bad = [each for each in room.diagnose_room("127.0.0.1", taken.getsockname()[1]) if not each.ok]
-        assert bad and "--port" in bad[0].advice
-    told: list[str] = []
-
-    def visit() -> None:
-        assert "reaches the laptop" in httpx2.get(f"http://127.0.0.1:{port}/any").text
-        httpx2.get(f"http://127.0.0.1:{port}/")
-
-    room.serve_test_page("127.0.0.1", port, told.append, visit)
-    assert told == ["opened from 127.0.0.1 (this computer)"]
-
-
-def test_the_codes_can_be_drawn() -> None:
-    assert room.qr_svg("http://127.0.0.1:7580/class").startswith("<svg") and "style=" not in room.qr_svg("x")
-    assert len(room.qr_text("http://127.0.0.1:7580/class").splitlines()) > 10

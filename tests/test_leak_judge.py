@@ -410,7 +410,7 @@ def test_the_judge_beside_detector_and_raters(store: Store, run: str, answering:
     disclosed = {each.condition: (each.disclosed, each.detector) for each in row.conditions}
     assert disclosed == {"script": (2, 2), "agents": (2, 2), "mindreaders": (2, 0)}
     found = agreement(store, run)
-    assert list(map(astuple, found.disclosures.judges)) == [("toy", *astuple(row.raters))]
+    assert list(map(astuple, found.disclosures.judges)) == [(*astuple(row.raters), "toy")]
     assert any("Leak judge toy" in line and "1.00" in line for line in agreement_sentences(found))
     assert json.loads(json_text(row)) == asdict(row)
 

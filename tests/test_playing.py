@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from localsim.conversation.episode import Mode
 from localsim.models.registry import constructed
 from localsim.reports import card as cards
 from localsim.reports.comparison import compare
@@ -29,8 +28,6 @@ from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 from localsim.store.records import ScoreRecord
 from localsim.study.answer import answer as study_answer
-from localsim.web.classroom import results, telling
-from localsim.web.phrases.table import find
 from tests.conftest import Quiet, generated
 from tests.test_cli import FRIENDS, as_json, ask
 from tests.test_study_answer import model as studied
@@ -239,19 +236,3 @@ def test_a_study_says_it_first_and_concludes_nothing_from_these_tasks() -> None:
     assert first.title == "Talks that do not play"
     assert first.lines[0].endswith("So this study has no conclusion.")
     assert not any("Bargaining" in sentence for part in others for sentence in part.lines)
-
-
-def test_a_class_whose_talks_do_not_play_has_no_answer() -> None:
-    def row(mode: Mode, turns: int, faults: Sequence[str]) -> results.ModeRow:
-        return results.ModeRow(mode, [results.Outcome("s", mode, 1.0, turns, fault) for fault in faults])
-
-    english = find("en")
-    holds, broken = (
-        row("agents", 8, ["repeats itself"] * 2 + [""] * 8),
-        row("mindreaders", 5, ["repeats itself", "", ""]),
-    )
-    assert results.truth([holds, broken], "turns") is None
-    assert "1 of 3" in telling.finding([holds, broken], english)
-    whole = row("mindreaders", 5, [""] * 4)
-    assert results.truth([holds, whole], "turns") == "mindreaders"
-    assert telling.finding([holds, whole], english) == "Who saw everything needed 3 turns fewer: 5 instead of 8."

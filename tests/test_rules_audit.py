@@ -312,7 +312,7 @@ def test_a_resumed_episode_ends_as_an_uninterrupted_one(
     try:
         run_id = start(plan, store, Stopped(after), print, leaks=False).run_id
     except Interrupted:
-        run_id = store.run_id("@last", to_resume=True)
+        run_id = store.run_id("@last", unfinished=True)
     resume(run_id, store, Quiet(), print, leaks=False)
     query = f"SELECT {TURN}, generation FROM turns ORDER BY turn"
     assert store.rows(query) == whole.rows(query) and len(whole.rows(query)) > 8

@@ -80,8 +80,8 @@ def test_last_skips_what_cannot_be_looked_at(kept: Store) -> None:
     assert kept.episode_id("@last") == "30episode" and kept.episode_id("@last-1") == "20episode"
     with pytest.raises(InvalidInput, match="only 3 runs with a completed episode"):
         kept.run_id("@last-3")
-    assert kept.run_id("@last", to_resume=True) == run_id(6), "a run that was stopped at once can go on"
-    assert kept.run_id("@last-2", to_resume=True) == run_id(3), "a game cannot"
+    assert kept.run_id("@last", unfinished=True) == run_id(6), "a run that was stopped at once can go on"
+    assert kept.run_id("@last-2", unfinished=True) == run_id(3), "a game cannot"
 
 
 def test_last_without_a_completed_episode_names_the_newest_run(tmp_path: Path) -> None:

@@ -199,7 +199,7 @@ def test_a_server_that_ends_stores_what_was_said(store: Store, monkeypatch: pyte
     with client_of(store) as client:
         begun(client, scenario="craigslist_02", players="scripted")
         until_turns(client, 2)
-    assert run_queries.run_row(store, store.run_id("@last", to_resume=True))["status"] == "interrupted"
+    assert run_queries.run_row(store, store.run_id("@last", unfinished=True))["status"] == "interrupted"
     with client_of(store) as client:
         assert "Resume" in client.get("/start/now").text, "the next server offers the run"
 
@@ -210,9 +210,9 @@ def test_only_runs_that_these_pages_can_show_are_offered(store: Store, client: T
             return len(self.turns) > 3
 
     runner.start(Plan((talk,), ("agents",), "scripted"), store, Stops(), lambda _: None)
-    single = store.run_id("@last", to_resume=True)
+    single = store.run_id("@last", unfinished=True)
     runner.start(Plan((talk,), MODES, "scripted"), store, Stops(), lambda _: None)
-    assert [run.run_id for run, *_ in talks.unfinished(store)] == [store.run_id("@last", to_resume=True)] != [single]
+    assert [run.run_id for run, *_ in talks.unfinished(store)] == [store.run_id("@last", unfinished=True)] != [single]
     assert client.get(f"/start/runs/{single}").status_code == 400
     assert press(client, "resume", run=single).status_code == 400
     assert press(client, "resume", run="no-such").status_code == 400

@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from localsim.annotation import measures
@@ -305,7 +305,7 @@ def disclosures(
         disclosed=sum(turn != NOT_DISCLOSED for turn in agreed.values()),
         detector=Detected(*measures.overlap(truth, found), *first) if said else None,
         judges=[
-            JudgedTurns(judge, *astuple(measures.first_turns(agreed, own, NOT_DISCLOSED)))
+            JudgedTurns(**vars(measures.first_turns(agreed, own, NOT_DISCLOSED)), judge=judge)
             for judge, own in turns_by_judge(verdicts).items()
         ],
     )

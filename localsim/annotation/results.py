@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from localsim.annotation.measures import Alpha, Mean, Strengths
+from localsim.annotation.measures import Alpha, FirstTurns, Mean, Strengths
 from localsim.store.conditions import Condition
 
 
@@ -139,16 +139,10 @@ class Detected:
 
 
 @dataclass(frozen=True)
-class JudgedTurns:
-    """A judge of leaks beside the raters (`measures.FirstTurns`)."""
+class JudgedTurns(FirstTurns):
+    """A judge of leaks beside the raters."""
 
     judge: str
-    n: int
-    kappa: float | None
-    turns: int
-    first_turn: float | None
-    low: float | None
-    high: float | None
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ def check(run: str, demands: tuple[str, ...], file: Path | None, db: str | None)
     from localsim.reports.report import Ask, of
 
     store = store_of(db)
-    run_id = store.run_id(run, to_resume=True)  # @last is a run that failed, too
+    run_id = store.run_id(run, unfinished=True)
     report = of(store, Ask(run_id, figures=True))
     found = list(checks.checked(report, [checks.demand_of(text, report) for text in demands]))
     if file:

@@ -133,7 +133,7 @@ def resume(
     written, or if its journal cannot be read into the database now.
     """
     store.take_in_leftovers()
-    run_id = store.run_id(reference, to_resume=True)
+    run_id = store.run_id(reference, unfinished=True)
     _refuse_people(queries.run_row(store, run_id))
     with journal_of(store, run_id) as journal:  # from here on no other process can resume it
         with store.held() as reads:

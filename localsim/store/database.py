@@ -426,12 +426,12 @@ class Store:
             except duckdb.Error as error:
                 raise InvalidInput(one_line(str(error)), where="sql") from error
 
-    def run_id(self, reference: str, *, to_resume: bool = False) -> str:
+    def run_id(self, reference: str, *, unfinished: bool = False) -> str:
         """Return the id of the run that `@last`, `@last-N`, a name, an id or its start names. Raises InvalidInput.
 
-        `@last` counts runs with a completed episode; with `to_resume` it counts all runs of models.
+        `@last` counts runs with a completed episode; with `unfinished` it counts all runs of models.
         """
-        found = run_of(self.rows, self.path, reference, to_resume=to_resume)
+        found = run_of(self.rows, self.path, reference, unfinished=unfinished)
         self._say_which(reference, found)
         return found
 

@@ -225,7 +225,7 @@ def resume(
     localsim resume 20260102-0304
     """
     store = store_of(db)
-    run_id = store.run_id(run_id, to_resume=True)
+    run_id = store.run_id(run_id, unfinished=True)
     planned, done = progress_of(store, run_id)
     progress = Progress(planned, done, live=live, store=store)
     with Reassurance("reading what the run has stored"), closing(progress):

@@ -50,14 +50,14 @@ def is_last(reference: str) -> bool:
     return _LAST.fullmatch(reference) is not None
 
 
-def run_of(rows: Rows, path: Path, reference: str, *, to_resume: bool = False) -> str:
+def run_of(rows: Rows, path: Path, reference: str, *, unfinished: bool = False) -> str:
     """Return the id of the run that a reference names. Raises InvalidInput.
 
-    `to_resume` lets `@last` count every run of models, also one without a completed episode.
+    `unfinished` lets `@last` count every run of models, also one without a completed episode.
     """
     known = _known(rows, "run", path)
     if is_last(reference):
-        counted = [each.id for each in known if (not each.people if to_resume else each.completed)]
+        counted = [each.id for each in known if (not each.people if unfinished else each.completed)]
         return _last(reference, counted, "run", newest=known[0].id)
     if any(each.id == reference for each in known):
         return reference
