@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,11 @@ from hypothesis import strategies as st
 from localsim.backends.llama.chat import ChatTokenizer
 from localsim.backends.llama.lib import LlamaModel
 from localsim.conversation.episode import EpisodeSpec
-from localsim.conversation.modes import turn_by_turn
+from localsim.conversation.modes import MODES, turn_by_turn
 from localsim.conversation.requests import Message
 from localsim.conversation.scenario import LoadedScenario, Scenario
 from localsim.conversation.transcript import Action, Transcript, Turn
+from localsim.conversation.wording.layouts import FIRST
 from localsim.errors import InvalidInput
 from localsim.finetune import source
 from localsim.finetune.batches import ahead, batches, collated
@@ -30,9 +32,10 @@ def tokenizer() -> ChatTokenizer:
     return ChatTokenizer(LlamaModel(models.resolve("smollm2-135m").path, vocab_only=True))
 
 
-def spec_of(scenario: Scenario, mode: Any = "agents") -> EpisodeSpec:
+def spec_of(scenario: Scenario, mode: Any = "agents", layout: str = FIRST) -> EpisodeSpec:
     roles = ("writer",) if mode == "script" else scenario.names
-    return EpisodeSpec(scenario=scenario, mode=mode, models=dict.fromkeys(roles, "m"), index=0, run_seed=1)
+    models, layouts = dict.fromkeys(roles, "m"), dict.fromkeys(roles, layout)
+    return EpisodeSpec(scenario=scenario, mode=mode, models=models, index=0, run_seed=1, layouts=layouts)
 
 
 def spoken(names: tuple[str, ...], *texts: str) -> Transcript:
@@ -78,10 +81,62 @@ def test_a_row_holds_the_tokens_that_the_engine_evaluates_and_writes(
         )
 
 
-def reply(turn: Turn) -> Any:
+@pytest.mark.parametrize("mode", ["agents", "mindreaders", "script"])
+def test_in_a_layout_with_notes_an_aside_is_what_the_engine_evaluates_and_writes(
+    mode: Any, talk: LoadedScenario, tokenizer: ChatTokenizer
+) -> None:
+    """For every note: the lines before it, the note, and the lines after it, as the engine's own prompts have them."""
+    scenario = talk.scenario
+    transcript = spoken(scenario.names, *(f"Word {number}." for number in range(scenario.limits.turns - 1)))
+    asked = [each for each in requests_of(spec_of(scenario, mode, "4"), transcript) if each.note]
+    shown_asides = []
+    for chat in chats_of(scenario, mode, transcript, "4"):
+        row = row_of(chat, tokenizer)
+        for start, end, at in row.parts[1:]:
+            learnt = [place for place in range(start, end) if row.weights[place]]
+            assert learnt == list(range(learnt[0], end)), "an aside is given, and then learnt to its end"
+            prompt = [*row.tokens[:at], *row.tokens[start : learnt[0]]]
+            shown_asides.append((prompt, shown_part(row, tokenizer, learnt)))
+        assert not any(row.weights[: row.asides[0][0]]), "the lines are learnt in the asides"
+        assert row.reach <= len(row.tokens)
+    expected = [
+        (
+            tokenizer.prompt(request.messages, request.prefill, note=request.note),
+            "".join(f"{turn.line}\n" for turn in written).removeprefix(request.prefill),
+        )
+        for request, written in zip(asked, written_after(asked, transcript), strict=True)
+    ]
+    assert sorted(shown_asides) == sorted(expected)
+
+
+def written_after(asked: list[Any], transcript: Transcript) -> list[list[Turn]]:
+    """The turns that follow each request: one of an agent, and those up to the next request of a writer."""
+    ends = [each.turn for each in asked[1:]] + [len(transcript)]
+    return [list(transcript.turns[each.turn : end]) for each, end in zip(asked, ends, strict=True)]
+
+
+def requests_of(spec: EpisodeSpec, transcript: Transcript) -> list[Any]:
+    """What the mode asks for, if the replies are the turns of a transcript."""
+    play, found, answer = MODES[spec.mode](spec), [], None
+    with suppress(StopIteration):
+        while True:
+            step = play.send(answer) if answer else next(play)
+            answer = None
+            if hasattr(step, "request"):
+                found.append(step.request)
+                lines = transcript.turns[step.request.turn :][: len(step.request.form.lines)]
+                answer = reply(*lines)
+    return found
+
+
+def shown_part(row: TrainingRow, tokenizer: ChatTokenizer, places: list[int]) -> str:
+    return b"".join(tokenizer.piece(row.tokens[place]) for place in places).decode()
+
+
+def reply(*turns: Turn) -> Any:
     from localsim.conversation.requests import Generation
 
-    text = turn.line.removeprefix(turn.speaker) + "\n"
+    text = "".join(f"{turn.line}\n" for turn in turns).removeprefix(turns[0].speaker)
     return Generation(text=text, cause="finished", model="m", evaluated_tokens=0, generated_tokens=0)
 
 

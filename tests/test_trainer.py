@@ -125,6 +125,27 @@ def test_the_loss_is_the_mean_by_weight(tiny: Path) -> None:
     assert loss(2, 2) == pytest.approx(loss(1, 1))
 
 
+@pytest.mark.usefixtures("one_thread")
+def test_an_aside_counts_as_if_its_turn_were_a_row_of_its_own(tiny: Path) -> None:
+    """One row with two asides, beside a longer plain one, has the loss of the turns as separate rows."""
+    tokens, rows = [number % 90 + 5 for number in range(40)], []
+    asides = [(20, 8), (28, 17)]
+    for (start, at), end in zip(asides, (28, 40), strict=True):
+        own = [*tokens[:at], *tokens[start:end]]
+        rows.append(TrainingRow(own, [0.0] * (at + 3) + [1.0] * (len(own) - at - 3), "g"))
+    weights = [1.0 if 23 <= place < 28 or place >= 31 else 0.0 for place in range(40)]
+    plain = TrainingRow(list(range(5, 70)), [0.0] * 50 + [1.0] * 15, "g")
+    model = with_lora(load_base(tiny, bf16=False), Settings(rank=2))
+
+    def loss(*rows: TrainingRow) -> float:
+        return float(loss_of(model, collated(rows, pinned=False)).detach())
+
+    whole = TrainingRow(tokens, weights, "g", asides)
+    assert loss(whole, plain) == pytest.approx(sum(map(loss, rows)) + loss(plain), rel=1e-4)
+    assert loss(whole) != pytest.approx(loss(replace(whole, asides=())), rel=1e-3)
+    assert whole.reach == 29 and rows[1].reach == 29
+
+
 def other_sizes(row: TrainingRow) -> list[TrainingRow]:
     """Rows of four lengths, with weights."""
     sizes = [len(row.tokens) - number for number in range(4)]
@@ -456,6 +477,7 @@ def test_an_adapter_card_says_what_was_learnt() -> None:
         "name": "x",
         "made_utc": "2026-01-01",
         "base": {"name": "b", "sha256": "f" * 64},
+        "layout": "4",
         "data": {"run": "r", **data.as_json()},
         "settings": vars(Settings()),
         "formats": ["bfloat16 on cuda", "float32 on cpu"],
@@ -467,4 +489,5 @@ def test_an_adapter_card_says_what_was_learnt() -> None:
     }
     text = card_text(json.loads(json.dumps(card)))
     assert "tokens a step, bfloat16 on cuda, then float32 on cpu" in text
+    assert "prompts in layout 4" in text
     assert "1 chats, 2 tokens, 1 of them targets" in text and '"run": "r"' in text and "| 1 | 2.000 | 1.500 |" in text

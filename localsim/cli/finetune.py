@@ -66,7 +66,8 @@ def finetune(source: str, db: str | None, **options: Any) -> Answer:
     from localsim.finetune.source import source_of
     from localsim.finetune.trainer import Settings, bf16_is_faster
 
-    found = source_of(source, lambda: store_of(db), query=options["query"], mode=options["mode"])
+    layout = registry.layout_of(options["base"])
+    found = source_of(source, lambda: store_of(db), query=options["query"], mode=options["mode"], layout=layout)
     name = options["name"] or found.name
     job.check_name(name, force=options["force"] or options["dry_run"])
     base = registry.resolve(options["base"])
@@ -90,7 +91,8 @@ def finetune(source: str, db: str | None, **options: Any) -> Answer:
         plan = {"name": name, "base": base.name, **data.as_json(), **job.estimate(base, data, settings)}
         return Answer(plan, [_lines(plan)])
     say(f"{name}: {len(data.train)} chats, {data.tokens} tokens, {len(data.held_out)} held out; base {base.name}")
-    target = job.finetune(job.Job(name, base, options["base"], data, settings, found.origin), TrainingBar())
+    training = job.Job(name, base, options["base"], data, settings, found.origin, found.layout)
+    target = job.finetune(training, TrainingBar())
     card = json.loads(target.with_suffix(".json").read_text(encoding="utf-8"))
     wrote = f"{target}: {target.stat().st_size / 1e6:.1f} MB; card: {target.with_suffix('.md')}"
     following = Note(f"next: localsim run SCENARIO --model {options['base']}+{name}")

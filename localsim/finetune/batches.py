@@ -6,7 +6,7 @@ import random
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -35,6 +35,10 @@ class Batch:
     """The sum of the weights."""
     tokens: int
     """The number of tokens without padding."""
+    positions: Any = None
+    """The place of each token in its prompt, where rows have asides."""
+    seen: Any = None
+    """True where a token (third axis) sees another (fourth), where rows have asides."""
 
     @property
     def padding(self) -> int:
@@ -43,10 +47,16 @@ class Batch:
 
     def to(self, device: Any) -> Batch:
         """Copy the tensors to a device; from pinned memory the copies run beside the computation."""
-        ids, places, targets, weights = (
-            each.to(device, non_blocking=True) for each in (self.ids, self.places, self.targets, self.weights)
-        )
-        return Batch(ids, places, targets, weights, self.weight, self.tokens)
+        return self._mapped(lambda each: each.to(device, non_blocking=True))
+
+    def pinned(self) -> Batch:
+        """Put the tensors in memory from which a GPU copies without help of the host."""
+        return self._mapped(lambda each: each.pin_memory())
+
+    def _mapped(self, change: Callable[[Any], Any]) -> Batch:
+        names = ("ids", "places", "targets", "weights", "positions", "seen")
+        found = {name: getattr(self, name) for name in names}
+        return replace(self, **{name: change(each) for name, each in found.items() if each is not None})
 
 
 def collated(rows: Sequence[TrainingRow], *, pinned: bool) -> Batch:
@@ -60,12 +70,25 @@ def collated(rows: Sequence[TrainingRow], *, pinned: bool) -> Batch:
         ids[line, :size] = torch.tensor(row.tokens)
         weights[line, : size - 1] = torch.tensor(row.weights[1:])
     places = weights.flatten().nonzero().squeeze(1)
-    tensors = (ids, places, ids.roll(-1, 1).flatten()[places], weights.flatten()[places])
-    if pinned:
-        ids, places, targets, weights = (each.pin_memory() for each in tensors)
-    else:
-        ids, places, targets, weights = tensors
-    return Batch(ids, places, targets, weights, float(weights.sum()), sum(len(row.tokens) for row in rows))
+    targets, sizes = ids.roll(-1, 1).flatten()[places], sum(len(row.tokens) for row in rows)
+    weights = weights.flatten()[places]
+    batch = Batch(ids, places, targets, weights, float(weights.sum()), sizes)
+    if any(row.asides for row in rows):
+        batch = replace(batch, **_sight(rows, shape[1]))
+    return batch.pinned() if pinned else batch
+
+
+def _sight(rows: Sequence[TrainingRow], length: int) -> dict[str, Any]:
+    """Return positions and seen: a token sees all before it, but in an aside only the lines that the aside follows."""
+    import torch
+
+    positions = torch.arange(length).repeat(len(rows), 1)
+    seen = torch.ones(length, length, dtype=torch.bool).tril().repeat(len(rows), 1, 1, 1)
+    for line, row in enumerate(rows):
+        for start, end, at in row.parts:
+            positions[line, start:end] = torch.arange(at, at + end - start)
+            seen[line, 0, start:end, at:start] = False
+    return {"positions": positions, "seen": seen}
 
 
 def batches(rows: Sequence[TrainingRow], tokens: int, rng: random.Random) -> list[list[TrainingRow]]:

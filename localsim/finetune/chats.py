@@ -3,21 +3,27 @@
 One row for each (episode, agent): the whole chat as that agent saw it at its last turn. Only the agent's own turns
 are training targets, each with the mark that ends it. A script gives one row, the writer's. A target counts in the loss
 by its weight.
+
+In a layout with notes, a prompt ends with a note that later prompts do not hold. So a row has all lines once, and after
+them an aside for each note: the note and what was written after it. An aside sees the lines before its note, and no
+other aside, as if each turn were a row of its own.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from localsim.backends.llama.chat import ChatTokenizer
-from localsim.conversation.episode import Mode
-from localsim.conversation.prompts import agent_messages, writer_messages
+from localsim.conversation.episode import Mode, Observation
+from localsim.conversation.prompts import agent_messages, lines_of, note_of, writer_messages
 from localsim.conversation.requests import Message
 from localsim.conversation.scenario import WRITER, Scenario
-from localsim.conversation.transcript import Transcript
+from localsim.conversation.transcript import Transcript, Turn
 from localsim.conversation.visibility import observe
+from localsim.conversation.wording.layouts import FIRST, LAYOUTS
+from localsim.conversation.wording.notes import lines_of_note
 from localsim.errors import InvalidInput
 
 
@@ -29,6 +35,20 @@ class TrainingRow:
     weights: Sequence[float]
     group: str
     """Rows of one group stand on one side of the split into training and validation: the scenario's id."""
+    asides: Sequence[tuple[int, int]] = ()
+    """For each aside the index of its first token, and the number of tokens at the row's start that it follows. The
+    first aside ends the lines; each ends where the next begins."""
+
+    @property
+    def parts(self) -> tuple[tuple[int, int, int], ...]:
+        """Start, end and the number of tokens followed of the lines (which follow none) and of each aside."""
+        starts = [start for start, _ in self.asides]
+        return tuple(zip([0, *starts], [*starts, len(self.tokens)], [0, *(at for _, at in self.asides)], strict=True))
+
+    @property
+    def reach(self) -> int:
+        """The number of places that the row takes in a model's context: an aside stands in the place of later lines."""
+        return max(at + end - start for start, end, at in self.parts)
 
     @property
     def learnt(self) -> tuple[bool, ...]:
@@ -42,8 +62,23 @@ class TrainingRow:
 
 
 @dataclass(frozen=True)
+class Noted:
+    """A note, and the lines that were written after it."""
+
+    at: int
+    """The number of messages of the chat before them."""
+    speaker: str
+    """Given to the model as the start of the first line."""
+    text: str
+    lines: int = 1
+
+
+@dataclass(frozen=True)
 class Chat:
-    """A chat in the roles of any chat format; the agent's own turns are replies, and the last message is one."""
+    """A chat in the roles of any chat format; the agent's own turns are replies, and the last message is one.
+
+    With notes, all turns are lines of one reply, as in the layouts that have them.
+    """
 
     name: str
     """The agent's name, given to the model as the start of each reply."""
@@ -51,13 +86,20 @@ class Chat:
     group: str
     weights: tuple[float, ...] = ()
     """The weight of each reply in the loss, 0 for a reply that is no target. A chat with one reply may have a weight
-    for each line of it. Empty: all replies count 1."""
+    for each line of it. With notes, a weight belongs to a written line. Empty: all replies count 1."""
+    notes: tuple[Noted, ...] = ()
 
 
-def chats_of(scenario: Scenario, mode: Mode, transcript: Transcript) -> list[Chat]:
-    """The chats of an episode: one for each agent who had a turn, or the writer's in script mode."""
+def chats_of(scenario: Scenario, mode: Mode, transcript: Transcript, layout: str = FIRST) -> list[Chat]:
+    """The chats of an episode: one for each agent who had a turn, or the writer's in script mode.
+
+    `layout` is that of the model to train (`conversation.wording.layouts`). In one with notes an agent has another chat
+    from each turn on at which the lines before it were not yet all that it sees later.
+    """
     if not transcript.turns:
         return []
+    if LAYOUTS[layout].notes and (mode == "script" or len(scenario.names) > 1):
+        return _noted_chats(scenario, mode, transcript, layout)
     if mode == "script":
         lines = "\n".join(turn.line for turn in transcript.turns)
         prompt = writer_messages(observe(scenario, mode, WRITER, Transcript()))
@@ -76,8 +118,58 @@ def chats_of(scenario: Scenario, mode: Mode, transcript: Transcript) -> list[Cha
     return chats
 
 
+def _noted_chats(scenario: Scenario, mode: Mode, transcript: Transcript, layout: str) -> list[Chat]:
+    """The chats of an episode in a layout with notes."""
+    chats: list[Chat] = []
+    for name in (WRITER,) if mode == "script" else scenario.names:
+        begun = len(chats)
+        for part in _parts(scenario, mode, name, transcript):
+            seen = observe(scenario, mode, name, Transcript(transcript.turns[: part[0].index]))
+            prompt = _prompt(seen, layout)
+            weights = tuple(0.0 if turn.told else 1.0 for turn in part)
+            noted = Noted(len(prompt), part[0].speaker, note_of(seen, layout=layout), len(part))
+            earlier = chats.pop() if len(chats) > begun and _goes_on(chats[-1], prompt) else None
+            if earlier:
+                weights = (*earlier.weights, *weights)
+            lines = (Message("line", turn.line) for turn in part)
+            notes = (*(earlier.notes if earlier else ()), noted)
+            chats.append(Chat(noted.speaker, (*prompt, *lines), scenario.id, weights, notes))
+    return chats
+
+
+def _prompt(seen: Observation, layout: str) -> tuple[Message, ...]:
+    if seen.viewer == WRITER:
+        return (*writer_messages(seen, layout=layout), *lines_of(seen.transcript))
+    return agent_messages(seen, layout=layout)
+
+
+def _goes_on(chat: Chat, prompt: Sequence[Message]) -> bool:
+    """Return True if a prompt begins with the chat."""
+    return tuple(prompt[: len(chat.messages)]) == chat.messages
+
+
+def _parts(scenario: Scenario, mode: Mode, name: str, transcript: Transcript) -> Iterator[tuple[Turn, ...]]:
+    """Yield the turns that are written after one note: an agent's own one by one, a writer's up to the next note."""
+    turns = transcript.turns
+    if name != WRITER:
+        yield from ((turn,) for turn in turns if turn.speaker == name and not turn.told)
+        return
+    start = 0
+    while start < len(turns):
+        if turns[start].told:
+            start += 1
+            continue
+        most = lines_of_note(observe(scenario, mode, WRITER, Transcript(turns[:start])))
+        told = next((turn.index for turn in turns[start:] if turn.told), len(turns))
+        end = min(told, len(turns), start + most if most else told)
+        yield turns[start:end]
+        start = end
+
+
 def row_of(chat: Chat, tokenizer: ChatTokenizer) -> TrainingRow:
     """The tokens that the engine would evaluate and write: each reply is a fixed start, the rest, and an end mark."""
+    if chat.notes:
+        return _noted_row(chat, tokenizer)
     tokens: list[int] = []
     weights: list[float] = []
     replies = iter(_weights_of_replies(chat))
@@ -92,6 +184,33 @@ def row_of(chat: Chat, tokenizer: ChatTokenizer) -> TrainingRow:
             tokens += piece.tokens
             weights += [lines[-1] if index < piece.ends_reply else 0.0 for index in range(len(piece.tokens))]
     return TrainingRow(tuple(tokens), tuple(weights), chat.group)
+
+
+def _noted_row(chat: Chat, tokenizer: ChatTokenizer) -> TrainingRow:
+    """The prompt with its lines, then an aside for each note."""
+    texts = [_written(chat, each) for each in chat.notes]
+    own = {
+        chat.messages[each.at].content: (*tokenizer.content(each.speaker), *tokenizer.content(text))
+        for each, text in zip(chat.notes, texts, strict=True)
+        if each.lines == 1
+    }
+    tokens = tokenizer.prompt(chat.messages[: chat.notes[-1].at], "", own)
+    weights, asides = [0.0] * len(tokens), []
+    left = iter(chat.weights or (1.0,) * sum(each.lines for each in chat.notes))
+    for each, text in zip(chat.notes, texts, strict=True):
+        asides.append((len(tokens), len(tokenizer.prompt(chat.messages[: each.at], "", own))))
+        given = (*tokenizer.content(f"{each.text}\n"), *tokenizer.content(each.speaker))
+        rest = tokenizer.content(text)
+        tokens += [*given, *rest]
+        weights += [0.0] * len(given)
+        weights += _weights_of_tokens(rest, tuple(next(left) for _ in range(each.lines)), tokenizer)
+    return TrainingRow(tuple(tokens), tuple(weights), chat.group, tuple(asides))
+
+
+def _written(chat: Chat, noted: Noted) -> str:
+    """The text that the model writes after a note and the first speaker's name; every line ends with a break."""
+    lines = chat.messages[noted.at : noted.at + noted.lines]
+    return "".join(f"{line.content}\n" for line in lines).removeprefix(noted.speaker)
 
 
 def _weights_of_replies(chat: Chat) -> list[tuple[float, ...]]:
@@ -123,6 +242,6 @@ def _weights_of_tokens(rest: Sequence[int], lines: tuple[float, ...], tokenizer:
 
 
 def clipped(rows: Sequence[TrainingRow], limit: int) -> tuple[list[TrainingRow], int]:
-    """Rows of at most `limit` tokens, and the number of longer rows that were left out."""
-    short = [row for row in rows if len(row.tokens) <= limit and row.learnt_tokens]
+    """Rows that reach over at most `limit` tokens, and the number of longer rows that were left out."""
+    short = [row for row in rows if row.reach <= limit and row.learnt_tokens]
     return short, len(rows) - len(short)

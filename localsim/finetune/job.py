@@ -18,6 +18,7 @@ from typing import Any
 
 from localsim.backends.llama.chat import ChatTokenizer
 from localsim.backends.llama.lib import LlamaModel
+from localsim.conversation.wording.layouts import FIRST
 from localsim.errors import InvalidInput
 from localsim.finetune.chats import Chat, TrainingRow, clipped, row_of
 from localsim.finetune.trainer import Progress, Settings, Trained, Trainer, load_base, peak_memory_mb
@@ -132,6 +133,8 @@ class Job:
     settings: Settings
     source: dict[str, Any]
     """The source of the chats, for the card."""
+    layout: str = FIRST
+    """The layout of the rows; the adapter names it, and is prompted in it."""
 
 
 def finetune(job: Job, show: Callable[[Progress], None], folder: Path | None = None) -> Path:
@@ -145,7 +148,7 @@ def finetune(job: Job, show: Callable[[Progress], None], folder: Path | None = N
     base = load_base(job.base.path, bf16=job.settings.bf16)
     trained = Trainer(base, job.data.train, job.data.held_out, job.settings).train(work, show)
     target = folder / f"{job.name}.gguf"
-    export(trained, target, job.base, job.base_name, job.settings)
+    export(trained, target, job.base, job.base_name, job.settings, job.layout)
     card = _card(job, trained)
     target.with_suffix(".json").write_text(json.dumps(card, indent=1, default=str) + "\n", encoding="utf-8")
     target.with_suffix(".md").write_text(card_text(card), encoding="utf-8")
@@ -153,12 +156,22 @@ def finetune(job: Job, show: Callable[[Progress], None], folder: Path | None = N
     return target
 
 
-def export(trained: Trained, target: Path, base: models.ModelFile, base_name: str, settings: Settings) -> None:
+def export(
+    trained: Trained, target: Path, base: models.ModelFile, base_name: str, settings: Settings, layout: str = FIRST
+) -> None:
     """Write the adapter that peft saved as a GGUF file."""
     from safetensors.numpy import load_file
 
     weights = load_file(str(trained.folder / "adapter_model.safetensors"))
-    write_adapter(target, weights, alpha=settings.alpha, base=base.path, base_name=base_name, base_sha256=base.sha256)
+    write_adapter(
+        target,
+        weights,
+        alpha=settings.alpha,
+        base=base.path,
+        base_name=base_name,
+        base_sha256=base.sha256,
+        layout=layout,
+    )
 
 
 def _card(job: Job, trained: Trained) -> dict[str, Any]:
@@ -167,6 +180,7 @@ def _card(job: Job, trained: Trained) -> dict[str, Any]:
         "name": job.name,
         "made_utc": datetime.now(UTC).isoformat(timespec="seconds"),
         "base": {"name": job.base_name, "file": job.base.path.name, "sha256": job.base.sha256},
+        "layout": job.layout,
         "data": {**job.source, **job.data.as_json()},
         "settings": asdict(replace(job.settings, batch_tokens=trained.batch_tokens)),
         "formats": progress.formats,
@@ -190,7 +204,8 @@ def card_text(card: dict[str, Any]) -> str:
         f"- use: `localsim run ... --model {card['base']['name']}+{card['name']}`",
         f"- data: {data['rows']} chats, {data['tokens']} tokens, {data['tokens_learnt']} of them targets (own "
         f"turns), from {data['scenarios']} scenarios; {data['rows_held_out']} chats of {data['scenarios_held_out']} "
-        "other scenarios held out",
+        "other scenarios held out; prompts in layout "
+        f"{card['layout']}",
         f"- source: {json.dumps({key: data[key] for key in data if key not in _COUNTS}, default=str)}",
         f"- settings: rank {settings['rank']}, alpha {settings['alpha']:g}, learning rate "
         f"{settings['learning_rate']:g}, {settings['epochs']:g} epochs, {settings['batch_tokens']} tokens a step, "

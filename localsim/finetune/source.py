@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from localsim.conversation.requests import Message, Role
+from localsim.conversation.wording.layouts import FIRST
 from localsim.errors import InvalidInput
 from localsim.finetune.chats import Chat, chats_of
 from localsim.paths import read_json_lines, whole_file
@@ -27,17 +28,20 @@ class Source:
     origin: dict[str, Any]
     """What the card of the adapter says of it."""
     name: str
+    layout: str = FIRST
 
 
-def source_of(place: str, store: Callable[[], Store], *, query: str | None, mode: str | None) -> Source:
+def source_of(place: str, store: Callable[[], Store], *, query: str | None, mode: str | None, layout: str) -> Source:
     """Return the chats of a JSONL file, of a run, or of the episodes of a query; `store` is opened for the latter two.
 
-    `mode` keeps the episodes of one mode only. Raises InvalidInput.
+    `mode` keeps the episodes of one mode only. Episodes become chats in a `layout`, that of the model to train; the
+    chats of a file stay as they are. Raises InvalidInput.
     """
     if place.endswith(".jsonl"):
         path = Path(place)
         return Source(chats_of_file(path), {"file": path.name}, path.stem)
-    opened, origin, name = store(), {"query": query}, "adapter"
+    opened, name = store(), "adapter"
+    origin: dict[str, Any] = {"query": query}
     if query:
         ids = episodes_of_query(opened, query)
     else:
@@ -46,7 +50,8 @@ def source_of(place: str, store: Callable[[], Store], *, query: str | None, mode
     if mode:
         ids, origin["mode"] = training_queries.episodes_in_mode(opened, ids, mode), mode
     hashes = [scenario_hash[:12] for scenario_hash in training_queries.scenario_hashes(opened, ids)]
-    return Source(chats_of_episodes(opened, ids), {**origin, "episodes": len(ids), "scenario_hashes": hashes}, name)
+    origin |= {"episodes": len(ids), "scenario_hashes": hashes}
+    return Source(chats_of_episodes(opened, ids, layout), origin, name, layout)
 
 
 _SHAREGPT: dict[Role, str] = {"system": "system", "user": "human", "assistant": "gpt"}
@@ -70,7 +75,7 @@ def episodes_of_query(store: Store, query: str) -> list[str]:
     return list(dict.fromkeys(str(row[at]) for row in rows))
 
 
-def chats_of_episodes(store: Store, episode_ids: Sequence[str]) -> list[Chat]:
+def chats_of_episodes(store: Store, episode_ids: Sequence[str], layout: str = FIRST) -> list[Chat]:
     """One chat for each (episode, agent), as agents mode would have prompted it, in whatever mode the episode was
     played: a model learns to say a script's turns while it sees one side only (as in arXiv 2403.05020).
     """
@@ -78,7 +83,7 @@ def chats_of_episodes(store: Store, episode_ids: Sequence[str]) -> list[Chat]:
     with store.held() as held:
         for episode_id in episode_ids:
             stored = load_episode(held, episode_id)
-            chats += chats_of(stored.scenario, "agents", stored.transcript)
+            chats += chats_of(stored.scenario, "agents", stored.transcript, layout)
     return chats
 
 

@@ -239,7 +239,8 @@ def loss_of(model: Any, batch: Batch) -> Any:
     inner = model.get_base_model()
     # The padding needs no mask: it follows a row's tokens, and attention only looks back. Without a cache, transformers
     # would look for packed rows, which makes the host wait for the GPU.
-    hidden = inner.model(input_ids=batch.ids, use_cache=True).last_hidden_state
+    sight = {} if batch.seen is None else {"attention_mask": batch.seen, "position_ids": batch.positions}
+    hidden = inner.model(input_ids=batch.ids, use_cache=True, **sight).last_hidden_state
     logits = inner.lm_head(hidden.flatten(0, 1).index_select(0, batch.places))
     return (cross_entropy(logits.float(), batch.targets, reduction="none") * batch.weights).sum()
 
@@ -446,6 +447,7 @@ class Trainer:
         digest = hashlib.sha256(f"{len(self.rows)} {len(self.held_out)} {self._start}".encode())
         for row in (*self.rows, *self.held_out):
             digest.update(array("i", row.tokens).tobytes() + array("f", row.weights).tobytes())
+            digest.update(array("i", (place for aside in row.asides for place in aside)).tobytes())
         for name, weights in self.model.named_parameters():
             if not weights.requires_grad:
                 bits = weights.detach().to("cpu", torch.bfloat16)  # the same in both number formats

@@ -18,7 +18,7 @@ from localsim.evaluators.leaks import EVALUATOR as LEAKAGE
 from localsim.families import family_of
 from localsim.finetune import require_packages
 from localsim.finetune.source import chats_of_episodes, episodes_of_run
-from localsim.models.registry import ModelFile
+from localsim.models.registry import ModelFile, layout_of
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 from localsim.store.queries.training import episodes_in_mode
@@ -39,7 +39,7 @@ would be too few for the lessons of a small study. The only evaluation is the la
 on all of its targets.
 """
 COUNTS = ("chats", "scenarios", "shared_scenarios", "tokens", "targets")
-VERSION = "3"
+VERSION = "4"
 """Version of the rules by which lessons are chosen; adapters of other rules are not reused."""
 
 
@@ -123,7 +123,7 @@ class Lora:
         found = json.loads(note.read_text(encoding="utf-8")) if note.is_file() else None
         lessons = {name: Lesson.from_json(row) for name, row in found["arms"].items()} if found else {}
         if not lessons or not all(_exists(folder / each.adapter) for each in lessons.values() if each.adapter):
-            materials, lessons = prepared(session, base, run_id, ids)
+            materials, lessons = prepared(session, model, run_id, ids)
             lessons |= {name: replace(lessons[name], adapter=f"{name}-{digest}.gguf") for name in materials}
             settings = _settings(found)
             _write(note, {"settings": asdict(settings), "arms": {arm: each.as_json() for arm, each in lessons.items()}})
@@ -178,7 +178,8 @@ def _train(
     amount = f"{lesson.total('chats')} chats, {lesson.total('tokens')} tokens"
     session.say(f"== learn, {adapter.stem}: {amount} of {lesson.taught_on}")
     source = {"taught_on": lesson.taught_on, "run": lesson.run, "episodes": lesson.episodes}
-    job.finetune(job.Job(adapter.stem, base, model, data, settings, source), session.training, folder=folder)
+    layout = layout_of(model)
+    job.finetune(job.Job(adapter.stem, base, model, data, settings, source, layout), session.training, folder=folder)
 
 
 def _loss(adapter: Path) -> float | None:
@@ -190,15 +191,13 @@ def _loss(adapter: Path) -> float | None:
 # ---- material ------------------------------------------------------------------------------------------------------
 
 
-def prepared(
-    session: Session, base: ModelFile, run_id: str, ids: Episodes
-) -> tuple[dict[str, Material], dict[str, Lesson]]:
+def prepared(session: Session, model: str, run_id: str, ids: Episodes) -> tuple[dict[str, Material], dict[str, Lesson]]:
     """Return the material of each arm, of equal size, and the lesson of every arm.
 
     Raises InvalidInput if nothing is left of the first arm.
     """
     cells = taught_cells(session.study.size)
-    materials = {arm.name: _material(session.store, ids[arm.name], base, cells) for arm in ARMS}
+    materials = {arm.name: _material(session, ids[arm.name], model, cells) for arm in ARMS}
     if not materials[FINE_TUNED].train:
         raise InvalidInput(
             "no scripts to train on", where=f"run {run_id}", hint="the model completed none: study another --model"
@@ -226,11 +225,11 @@ def prepared(
     return equalled, lessons
 
 
-def _material(store: Store, ids: Sequence[str], base: ModelFile, cells: equal.Cells) -> Material:
+def _material(session: Session, ids: Sequence[str], model: str, cells: equal.Cells) -> Material:
     """Return the rows of an arm in the order of the scenarios; the held-out scenarios are the same for all arms."""
     from localsim.finetune import job
 
-    rows, left_out = job.tokenized(chats_of_episodes(store, ids), base)
+    rows, left_out = job.tokenized(chats_of_episodes(session.store, ids, layout_of(model)), session.study.base(model))
     order = {scenario: place for place, scenario in enumerate(cells)}
     rows.sort(key=lambda row: order[row.group])
     held = held_out(cells)
