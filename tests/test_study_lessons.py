@@ -176,7 +176,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
     monkeypatch.setattr(lessons, "episodes_of_run", lambda *_: [each for own in episodes.values() for each in own])
     monkeypatch.setattr(lessons, "episodes_in_mode", lambda _store, _ids, mode: episodes[mode])
     monkeypatch.setattr(lessons, "without_mix_ups", lambda _store, _run, ids: ids[1:])
-    monkeypatch.setattr(lessons, "chats_of_episodes", lambda _store, ids: ids)
+    monkeypatch.setattr(lessons, "chats_of_episodes", lambda _store, ids, _layout: ids)
     monkeypatch.setattr(job, "tokenized", tokenized)
     monkeypatch.setattr(job, "finetune", trained)
     monkeypatch.setattr(trainer, "bf16_is_faster", lambda: True)
