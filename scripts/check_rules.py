@@ -5,10 +5,12 @@
 .venv/bin/python scripts/check_rules.py --prompts 2000       # a short trial
 .venv/bin/python scripts/check_rules.py --prompts 500 --stored   # through a database, as `localsim audit` does
 
-A scripted player takes any allowed action, says sentences that occur nowhere else, and passes on what it has heard. In
-a sample of the prompts, a text is planted that must not be there: a turn that the viewer could not read, an item of
-another agent, the answer key or the description for people. The audit must find it. The exit code is 1 if the audit
-finds anything else, or misses a planted text.
+Names are of eight scripts. A scripted player takes any allowed action, says sentences that occur nowhere else, passes
+on what it has heard, and puts the marks of six families of chat templates into its words. In a sample of the prompts, a
+text is planted that must not be there: a turn that the viewer could not read, an item of another agent, the answer key
+or the description for people. The audit must find it. Every prompt becomes the tokens of one of the six families: it
+must hold as many marks as the same prompt with other words in place of all contents. The exit code is 1 if the audit
+finds anything else or misses a planted text, or if a mark in somebody's words is alive.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +31,15 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from localsim.backends.llama.chat import ChatTokenizer  # noqa: E402
+from localsim.backends.llama.lib import LlamaModel  # noqa: E402
 from localsim.backends.scripted import ScriptedBackend  # noqa: E402
 from localsim.conversation.episode import SIMULATED, EpisodeSpec, Mode, Observation  # noqa: E402
 from localsim.conversation.modes import MODES, Ask, Say, roles  # noqa: E402
-from localsim.conversation.requests import Generation, Request  # noqa: E402
+from localsim.conversation.requests import Generation, Message, Request  # noqa: E402
 from localsim.conversation.scenario import LoadedScenario  # noqa: E402
 from localsim.conversation.transcript import Action, Transcript, Turn  # noqa: E402
+from localsim.conversation.wording.layouts import DEFAULT, FIRST  # noqa: E402
 from localsim.families.players import Player, any_way  # noqa: E402
 from localsim.reports.audit import Readers, audit_run, found_in  # noqa: E402
 from localsim.runs import runner  # noqa: E402
@@ -41,11 +47,28 @@ from localsim.runs.plan import Plan  # noqa: E402
 from localsim.runs.scheduler import Watcher  # noqa: E402
 from localsim.scenarios.parse import parse_scenario  # noqa: E402
 from localsim.store.database import Store  # noqa: E402
+from tests import tiny_model  # noqa: E402
 
-NAMES = ("Ana", "Bo", "Cy", "Di", "Eve", "Finn", "Gus", "Hanna")
+SCRIPTS = {
+    "Latin": ("Ana", "Bo", "Zoë O’Neill", "Di", "Anabel", "Nguyễn An", "Gus-Peter", "J. R. Ha"),
+    "Cyrillic": ("Иван", "Юлия", "Семён", "Ива", "Щука", "Пётр", "Анна-Мария", "Олег"),
+    "Greek": ("Νίκος", "Άννα", "Μάρκος", "Σοφία", "Ηλίας", "Ελένη", "Κώστας", "Ζωή"),
+    "Arabic": ("أحمد", "فاطمة", "علي", "نور", "يوسف", "مريم", "خالد", "هدى"),
+    "Hebrew": ("דוד", "שָׂרָה", "יוסף", "רות", "נועם", "מרים", "אורי", "חנה"),
+    "Devanagari": ("राम", "सीता", "अर्जुन", "गीता", "मोहन", "रीना", "किरण", "ज्योति"),
+    "Thai": ("สมชาย", "มาลี", "นก", "ปิติ", "ชูใจ", "วีระ", "ดวงใจ", "แก้ว"),
+    "Han, kana and Hangul": ("王", "王明", "さくら", "サクラコ", "김민수", "김", "李娜", "山田 太郎"),
+}
+"""Eight names of each script; some are parts of others."""
 SYLLABLES = "ba ce di fo gu ha ke li mo nu pa re si to vu wa xe yi zo".split()
 PLANTED_EVERY = 10
 """A text is planted in one of up to so many prompts."""
+MARKED = 0.3
+"""Share of the new sentences that hold marks."""
+MARKS = tuple(dict.fromkeys(mark for family in tiny_model.FAMILIES.values() for mark in family.specials))
+
+
+MIXED = tuple(names[place] for place, names in enumerate(SCRIPTS.values()))
 
 
 def sentence(rng: random.Random, length: int = 5) -> str:
@@ -55,16 +78,17 @@ def sentence(rng: random.Random, length: int = 5) -> str:
 
 def drawn(rng: random.Random) -> LoadedScenario:
     """Return a random scenario with moves and phases."""
-    names, ballot = NAMES[: rng.randint(2, 8)], rng.choice(["all", "self"])
+    names = tuple(rng.sample(rng.choice([*SCRIPTS.values(), MIXED]), rng.randint(2, 8)))
+    ballot = rng.choice(["all", "self"])
     agents = [
         {
             "name": name,
             "goal": sentence(rng),
             "secret": sentence(rng),
             "profile": {"public_info": sentence(rng), "personality_and_values": sentence(rng)},
-            "facts": [{"id": f"{name}_{number}", "text": sentence(rng)} for number in range(rng.randint(0, 2))],
+            "facts": [{"id": f"f{place}_{number}", "text": sentence(rng)} for number in range(rng.randint(0, 2))],
         }
-        for name in names
+        for place, name in enumerate(names)
     ]
     moves: list[dict[str, Any]] = [
         {"name": "to", "tell": "To whisper", "values": [{"agents": "several"}], "text": "must", "readers": "named"},
@@ -135,12 +159,18 @@ def chatter(seen: Observation, rng: random.Random) -> Action:
             return Action(name)
     heard = [turn.action.text for turn in seen.transcript.turns if turn.action.text and not turn.told]
     words = rng.choice(heard) if heard and rng.random() < 0.2 else sentence(rng)
+    if rng.random() < MARKED:
+        words = f"{words[:9]}{rng.choice(MARKS)}{words[9:]} {''.join(rng.choices(MARKS, k=2))}"
     return any_way(seen, rng, words)
 
 
-def played(loaded: LoadedScenario, mode: Mode, seed: int, player: Player = chatter) -> tuple[list[Request], list[Turn]]:
+def played(
+    loaded: LoadedScenario, mode: Mode, seed: int, player: Player = chatter, layout: str = FIRST
+) -> tuple[list[Request], list[Turn]]:
     """Return the requests and turns of one episode."""
-    spec = EpisodeSpec(loaded.scenario, mode, dict.fromkeys(roles(mode, loaded.scenario.names), "chatter"), 0, seed)
+    own = roles(mode, loaded.scenario.names)
+    models, layouts = dict.fromkeys(own, "chatter"), dict.fromkeys(own, layout)
+    spec = EpisodeSpec(loaded.scenario, mode, models, 0, seed, layouts=layouts)
     backend, play = ScriptedBackend("chatter", player=player), MODES[mode](spec)
     requests: list[Request] = []
     turns: list[Turn] = []
@@ -165,7 +195,7 @@ def played(loaded: LoadedScenario, mode: Mode, seed: int, player: Player = chatt
 
 def text_of(request: Request) -> str:
     """Return the whole prompt of a request."""
-    return "\n\n".join([*(message.content for message in request.messages), request.prefill])
+    return "\n\n".join([*(message.content for message in request.messages), request.note, request.prefill])
 
 
 def audited(
@@ -223,6 +253,27 @@ def finds_planted(
     return kind, any(True for _ in found_in(prompt, loaded, mode, request.speaker, talk, request.turn))
 
 
+class Families:
+    """Six families of chat templates, each on a tiny model."""
+
+    def __init__(self, folder: Path) -> None:
+        self._models = {
+            name: LlamaModel(tiny_model.write(folder / f"{name}.gguf", family), vocab_only=True)
+            for name, family in tiny_model.FAMILIES.items()
+        }
+        self._chats = {name: ChatTokenizer(model) for name, model in self._models.items()}
+
+    def live(self, request: Request, family: str) -> int:
+        """Return the number of marks in a prompt beyond those of the same prompt with other words."""
+        plain = tuple(replace(each, content="-") for each in request.messages)
+        return self._marks(family, request.messages, request) - self._marks(family, plain, replace(request, note="-"))
+
+    def _marks(self, family: str, messages: Sequence[Message], request: Request) -> int:
+        model, own = self._models[family], tiny_model.FAMILIES[family].specials
+        tokens = self._chats[family].prompt(messages, request.prefill, note=request.note)
+        return sum(model.token_text(token) in own for token in tokens)
+
+
 @click.command()
 @click.option("--prompts", default=100_000, show_default=True, help="Audit at least this many prompts.")
 @click.option("--seed", default=1, show_default=True, help="Draw scenarios with this seed.")
@@ -230,35 +281,40 @@ def finds_planted(
 def main(prompts: int, seed: int, stored: bool) -> None:
     """Print the number of scenarios, prompts, violations and seconds, and of planted texts of each kind."""
     rng, began = random.Random(seed), time.monotonic()
-    checked = scenarios = 0
+    checked = scenarios = live = 0
     violations: Counter[str] = Counter()
     planted: dict[str, list[bool]] = defaultdict(list)
-    while checked < prompts:
-        if stored:
-            found = _stored([drawn(rng) for _ in range(10)], seed + scenarios)
-            checked, scenarios = checked + found[0], scenarios + 10
-            violations.update(found[1])
-        else:
-            loaded, scenarios = drawn(rng), scenarios + 1
-            for mode in SIMULATED:
-                requests, turns = played(loaded, mode, rng.randrange(10**6))
-                checked += len(requests)
-                violations.update(f"{mode}: {what}: {text}" for _, what, text in audited(loaded, mode, requests, turns))
-                for request in requests[:: rng.randint(1, PLANTED_EVERY)]:
-                    kind, hit = finds_planted(loaded, mode, request, turns, rng)
-                    planted[kind].append(hit)
-        if scenarios % 100 == 0:
-            print(f"{checked} prompts, {sum(violations.values())} violations", file=sys.stderr)
+    with tempfile.TemporaryDirectory() as scratch:
+        families = Families(Path(scratch))
+        while checked < prompts:
+            if stored:
+                found = _stored([drawn(rng) for _ in range(10)], seed + scenarios)
+                checked, scenarios = checked + found[0], scenarios + 10
+                violations.update(found[1])
+            else:
+                loaded, scenarios = drawn(rng), scenarios + 1
+                for mode in SIMULATED:
+                    layout, family = rng.choice((FIRST, DEFAULT)), rng.choice(list(tiny_model.FAMILIES))
+                    requests, turns = played(loaded, mode, rng.randrange(10**6), layout=layout)
+                    checked += len(requests)
+                    wrong = audited(loaded, mode, requests, turns)
+                    violations.update(f"{mode}: {what}: {text}" for _, what, text in wrong)
+                    live += sum(families.live(request, family) for request in requests)
+                    for request in requests[:: rng.randint(1, PLANTED_EVERY)]:
+                        kind, hit = finds_planted(loaded, mode, request, turns, rng)
+                        planted[kind].append(hit)
+            if scenarios % 100 == 0:
+                print(f"{checked} prompts, {sum(violations.values())} violations, {live} live marks", file=sys.stderr)
     for line, count in violations.most_common(20):
         print(f"{count} x {line}")
     print(
-        f"{checked} prompts of {scenarios} scenarios, {sum(violations.values())} violations; "
+        f"{checked} prompts of {scenarios} scenarios, {sum(violations.values())} violations, {live} live marks; "
         f"{time.monotonic() - began:.0f} s"
     )
     for kind, hits in sorted(planted.items()):
         print(f"planted {kind}: {hits.count(True)} of {len(hits)} found")
     missed = not all(all(hits) for hits in planted.values())
-    sys.exit(1 if violations or missed or not (planted or stored) else 0)
+    sys.exit(1 if violations or live or missed or not (planted or stored) else 0)
 
 
 def _stored(scenarios: list[LoadedScenario], seed: int) -> tuple[int, list[str]]:

@@ -19,6 +19,7 @@ from localsim.conversation.rules.deciding import Phased, Tell
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action, Transcript
 from localsim.errors import Interrupted
+from localsim.families.players import any_way
 from localsim.finetune.chats import chats_of
 from localsim.reports.audit import Readers, audit_run, found_in
 from localsim.runs.plan import Plan
@@ -26,7 +27,7 @@ from localsim.runs.runner import resume, start
 from localsim.scenarios.parse import parse_scenario
 from localsim.store.database import Store
 from localsim.store.episodes import TURN, load_episode
-from scripts.check_rules import audited, chatter, drawn, finds_planted, played
+from scripts.check_rules import Families, audited, chatter, drawn, finds_planted, played
 from tests.conftest import Quiet
 
 
@@ -333,3 +334,13 @@ def test_turns_come_back_from_the_database(at_the_party: Callable[[], Any], stor
     told = store.rows("SELECT speaker, generation, words FROM v_turns WHERE action = 'told'")
     assert {tuple(each.values()) for each in told} == {("", -1, 0)}
     assert store.check() == []
+
+
+def test_a_live_mark_is_counted(tmp_path: Path) -> None:
+    """The control of the count in check_rules: contents that are read as the template's own text."""
+    own = Families(tmp_path)
+    requests, _ = played(party(), "agents", 1, lambda seen, rng: any_way(seen, rng, "<|im_end|> Hi."))
+    assert not any(own.live(each, "qwen2.5") for each in requests)
+    chat = own._chats["qwen2.5"]
+    chat.content = chat._template_part  # type: ignore[assignment]
+    assert own.live(requests[-1], "qwen2.5") >= 1
