@@ -14,7 +14,9 @@ from localsim.reports.document import Report
 from localsim.reports.measures import hint_on
 from localsim.reports.results import Number, Result
 
-_FORM = re.compile(r"(?:(?P<rows>[^<>=]+?)\s*/\s*)?(?P<measure>[A-Za-z]\w*(?:\.[\w-]+)?)\s*(?P<sign>[<>]=?|==)\s*(?P<bound>\S+)")
+_FORM = re.compile(
+    r"(?:(?P<rows>[^<>=]+?)\s*/\s*)?(?P<measure>[A-Za-z]\w*(?:\.[\w-]+)?)\s*(?P<sign>[<>]=?|==)\s*(?P<bound>\S+)"
+)
 _SIGNS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
