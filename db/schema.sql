@@ -197,10 +197,13 @@ GROUP BY ALL;
 CREATE OR REPLACE VIEW v_episodes AS
 SELECT e.episode_id, e.run_id, e.scenario_hash, e.mode, e.model, e.episode_index, e.seed, e.variant, e.see, e.status,
        e.stop_reason, e.error, e.duration_ms,
-       e.turns - coalesce(t.tells, 0) AS turns, coalesce(t.tells, 0) AS tells, s.scenario_id, s.family, s.title
+       e.turns - coalesce(t.tells, 0) AS turns, coalesce(t.tells, 0) AS tells, s.scenario_id, s.family, s.title,
+       c.value = 1 AS success
 FROM episodes e JOIN scenarios s ON s.scenario_hash = e.scenario_hash
 LEFT JOIN (SELECT episode_id, count(*) AS tells FROM turns WHERE speaker = '' GROUP BY episode_id) t
-     ON t.episode_id = e.episode_id;
+     ON t.episode_id = e.episode_id
+LEFT JOIN (SELECT episode_id, arg_max(value, split_part(version, '+', 1)::INTEGER) AS value FROM scores
+           WHERE name = 'success' AND agent = '' GROUP BY episode_id) c ON c.episode_id = e.episode_id;
 
 CREATE OR REPLACE VIEW v_turns AS
 SELECT t.episode_id, t.turn, t.speaker, t.action, t.text, t.words, t.truncated, t.generation, t.values_json,
@@ -628,7 +631,7 @@ COMMENT ON COLUMN annotations.made_by IS 'Kind of rater: person or language mode
 
 COMMENT ON VIEW v_runs IS 'Runs, with the numbers of completed and failed episodes';
 
-COMMENT ON VIEW v_episodes IS 'Episodes, with scenario and family; turns are those of agents, tells are what the rules told';
+COMMENT ON VIEW v_episodes IS 'Episodes, with scenario, family and success; turns are those of agents, tells are what the rules told';
 
 COMMENT ON VIEW v_turns IS 'Turns, with their position in the conversation from 0 to 1';
 

@@ -48,6 +48,9 @@ one run, which it calls `$run`, and keeps families, modes and players (models) a
 A query without `$run` asks about all runs. To compare runs, write `WHERE run_id IN (...)` with their ids from
 `localsim runs`, and group by `run_id` too.
 
+`v_episodes.success` is true, false, or null where nothing decides it: `SELECT mode, avg(success::INT) FROM v_episodes
+GROUP BY mode` needs no join.
+
 The answers come from a small study on the starter (24 episodes, {TODAY}). `make verify` runs the study again and
 rewrites this page."""
 

@@ -164,26 +164,54 @@ def test_checks_of_a_run_are_scored_stored_and_reported(store: Store) -> None:
     assert (row["checks_passed"], row["success_rate"]) == (found["checks_passed"], found["success"])
 
 
-def test_success_by_the_author_is_success_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As a researcher goes: own scenarios, primary outcome, report, comparison, plan of the next run."""
+def test_success_is_a_column_of_episodes_by_the_newest_version(store: Store) -> None:
+    checked = parse_scenario(f"{TEXT}  - {{name: bye, said: [goodbye]}}\n", "lamp.yaml")
+    plain = parse_scenario(TEXT.replace("checks:\n", "").replace("id: lamp", "id: plain"), "plain.yaml")
+    runner.start(Plan((checked, plain), ("agents",), model="scripted"), store, Quiet(), lambda _line: None)
+    row = next(row for row in store.rows("SELECT * FROM scores WHERE name = 'success'"))
+    with store.writing() as connection:
+        older = "INSERT INTO scores BY NAME SELECT * REPLACE ('1' AS version, 0 AS value) FROM scores WHERE "
+        connection.execute(f"{older} name = 'success'")
+    assert row["value"] == 1
+    found = store.rows("SELECT scenario_id, avg(success::INT) AS success FROM v_episodes GROUP BY ALL ORDER BY ALL")
+    assert [tuple(row.values()) for row in found] == [("lamp", 1), ("plain", None)]
+
+
+def test_success_and_checks_of_the_author_are_outcomes_everywhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As a researcher goes: own scenarios, primary outcome, report, comparison, figure, plan of the next run."""
     for number in range(3):
         text = TEXT.replace("id: lamp", f"id: lamp_{number}") + "  - {name: bye, said: [goodbye]}\n"
+        text += "  - {name: stay-put, left: Ana, expected: false}\nsuccess: [bye]\n"
         (tmp_path / f"lamp_{number}.yaml").write_text(text)
     database = ["--db", str(tmp_path / "a.duckdb")]
-    primary = ["--primary", "success_rate:information", "-n", "2"]
-    assert command(["run", str(tmp_path), "--mode", "all", "-m", "scripted", *primary, *database]) == 0
+    run = ["run", str(tmp_path), "--mode", "all", "-m", "scripted", "-n", "2", *database]
+    assert command([*run, "--primary", "check.by"]) == command([*run, "--secondary", "check.good:both"]) == 3
+    assert capsys.readouterr().err.count("hint: the checks of the scenarios are check.bye, check.stay-put\n") == 2
+    assert command([*run, "--primary", "success_rate:information", "--secondary", "check.bye,check.stay-put"]) == 0
     for line, said in (
         ("show @last", "1 of 1 checks came out as the author expects"),
         ("report @last", "success "),
+        ("report @last --all", "stay-put  "),
         ("compare @last", "success "),
+        ("compare @last", "stay-put  "),
+        ("compare @last --secondary check.bye:both", "bye  "),
+        (f"plot @last --measure check.stay-put -o {tmp_path}", "everyday_check.stay-put.svg"),
+        ("check @last check.bye>=1", "ok "),
         ("compare @last --all", "checks passed"),
     ):
         capsys.readouterr()
         assert command([*line.split(), *database]) == 0, line
         out = capsys.readouterr().out
         assert said in out and "no success to compare" not in out, f"{line}: {out}"
-    assert command(["design", "@last", "--difference", "0.2", *database]) == 3
-    assert "success_rate, information: a design needs differences that vary" in capsys.readouterr().err
+    for options, said in (
+        ("", "success_rate, information: a design needs differences that vary"),
+        ("--measure check.bye", "check.bye, information: a design needs differences that vary"),
+        ("--measure check.by", "the checks of the scenarios are check.bye, check.stay-put"),
+    ):
+        assert command(["design", "@last", "--difference", "0.2", *options.split(), *database]) == 3
+        assert said in capsys.readouterr().err
 
 
 # ---- curves --------------------------------------------------------------------------------------------------------

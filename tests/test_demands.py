@@ -62,7 +62,8 @@ def test_json_and_junit(database: list[str], tmp_path: Path, capsys: pytest.Capt
     ("demand", "said"),
     [
         ("success", "'success' is no demand"),
-        ("sucess_rate > 0", "no measure 'sucess_rate' (did you mean success_rate"),
+        ("sucess_rate > 0", "no measure 'sucess_rate'\nhint: did you mean success_rate?"),
+        ("check.plays > 0", "these scenarios have no checks"),
         ("success_rate > much", "'much' is no number"),
         ("agent / success_rate > 0", "no family, mode or model 'agent' (did you mean agents"),
     ],

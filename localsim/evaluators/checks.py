@@ -22,6 +22,16 @@ CHECKS_PASSED = Measure("checks_passed", "checks passed",
                         "share of the scenario’s own checks with the result that its author expects",
                         score="checks_passed", kind="share", group="goals", compared=True)  # fmt: skip
 
+PREFIX = "check."
+"""The score of a check is called PREFIX and its name."""
+
+
+def measure_of(check: str) -> Measure:
+    """Return the measure of one check of a scenario, given its name."""
+    score, words = PREFIX + check, check.replace("_", " ")
+    return Measure(score, words, f"share of conversations in which the check “{words}” came out as its author expects",
+                   score=score, kind="share", group="goals", compared=True)  # fmt: skip
+
 
 class Checks(Scorer):
     """The checks of a scenario's author."""
@@ -57,7 +67,7 @@ CHECKS = Checks()
 
 def _success(rule: SuccessRule, scores: Sequence[Score]) -> Score:
     """Decide by the author's rule, and say which of its checks came out otherwise."""
-    counted = [score for score in scores if not rule.of or score.name.removeprefix("check.") in rule.of]
+    counted = [score for score in scores if not rule.of or score.name.removeprefix(PREFIX) in rule.of]
     missed = [score for score in counted if score.value != 1]
     held = len(counted) - len(missed)
     reason = f"{held} of {len(counted)} checks came out as the author expects"
@@ -76,7 +86,7 @@ def _one(check: Check, transcript: Transcript, scenario: Scenario) -> Score:
         f"{check.kind.replace('_', ' ')}: {'yes' if happened else 'no'}, expected {'yes' if check.expected else 'no'}"
     )
     cited = (turn.index,) if turn is not None else ()
-    return Score(f"check.{check.name}", float(happened == check.expected), reason=reason, turns=cited)
+    return Score(PREFIX + check.name, float(happened == check.expected), reason=reason, turns=cited)
 
 
 def _by(check: Check, turns: Sequence[Turn]) -> Iterator[Turn]:

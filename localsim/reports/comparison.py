@@ -18,10 +18,10 @@ from typing import Any
 from localsim import stats
 from localsim.conversation.episode import PEOPLE
 from localsim.conversation.measures import Measure
-from localsim.errors import InvalidInput, suggest
+from localsim.errors import InvalidInput
 from localsim.families import in_order
 from localsim.reports.evidence.playing import of_conditions
-from localsim.reports.measures import INVENTED, by_episode, by_name, measures_of, of_family, sided, within
+from localsim.reports.measures import INVENTED, by_episode, by_name, hint_on, measures_of, of_family, sided, within
 from localsim.reports.validity.findings import Difference
 from localsim.runs.plan import CONTRASTS, PRIMARY, Outcome, Plan, outcome_in, outcomes_of
 from localsim.store import conditions as spelling
@@ -156,7 +156,7 @@ def _check_named(given: Iterable[str], known: Collection[str]) -> None:
     """Raise InvalidInput for an outcome that no pair of conditions has."""
     for name in given:
         if name not in known:
-            hint = suggest(name, known) or f"such as {', '.join(sorted(known)[:4])}; localsim compare --json has all"
+            hint = hint_on(name, sorted(known))
             raise InvalidInput(f"no two conditions are compared by {name}", where="--secondary", hint=hint)
 
 
@@ -213,7 +213,8 @@ def _unpaired(first: set[Unit], second: set[Unit], by_scenario: bool) -> list[in
 def check_outcomes(plan: Plan) -> None:
     """Raise InvalidInput unless the outcomes of a plan are compared measures; the default one may lack a measure."""
     families = dict.fromkeys(loaded.scenario.family for loaded in plan.scenarios if loaded.scenario.family)
-    compared = {measure.key: measure for measure in measures_of(families) if measure.compared}
+    checks = [check.name for loaded in plan.scenarios for check in loaded.answer.checks]
+    compared = {measure.key: measure for measure in measures_of(families, checks=checks) if measure.compared}
     for text in (*([] if plan.primary == PRIMARY else [plan.primary]), *plan.secondary):
         _check_outcome(outcome_in(text, "outcome"), compared)
 
@@ -221,8 +222,7 @@ def check_outcomes(plan: Plan) -> None:
 def _check_outcome(outcome: Outcome, compared: Mapping[str, Measure]) -> None:
     key, contrast = outcome
     if key not in compared:
-        hint = suggest(key, compared) or f"measures are {', '.join(compared)}"
-        raise InvalidInput(f"modes are not compared by the measure {key!r}", hint=hint)
+        raise InvalidInput(f"modes are not compared by the measure {key!r}", hint=hint_on(key, compared))
     if zero := [mode for mode in CONTRASTS[contrast] if mode in compared[key].structural_zero]:
         raise InvalidInput(
             f"{key} is 0 by construction in {zero[0]} mode, so this difference tests nothing",
@@ -244,10 +244,10 @@ def pilot(store: Store, run_id: str, key: str, contrast: str) -> dict[str, dict[
     found = {family: groups for family, groups in found.items() if groups}
     if not found:
         first, second = CONTRASTS[contrast]
-        hint = "" if key in known else suggest(key, known)
+        made = f"localsim run SCENARIO... --mode {first},{second} -n 2 makes them"
         raise InvalidInput(
             f"run {run_id} has no pairs of {first} and {second} with the measure {key}",
-            hint=hint or f"localsim run SCENARIO... --mode {first},{second} -n 2 makes them",
+            hint=made if key in known else hint_on(key, list(dict.fromkeys(known))),
         )
     return found
 
@@ -273,7 +273,7 @@ def values_of(
         if row.value is not None:
             scores[row.family].append(row)
     families = in_order(scores)
-    measures = measures_of(families, {row.evaluator for own in scores.values() for row in own})
+    measures = measures_of(families, read)
     for family in families:
         named = by_name(scores[family])
         for each in measures:

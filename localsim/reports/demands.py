@@ -11,9 +11,12 @@ from xml.etree import ElementTree
 from localsim.conversation.measures import Measure
 from localsim.errors import InvalidInput, suggest
 from localsim.reports.document import Report
+from localsim.reports.measures import hint_on
 from localsim.reports.results import Number, Result
 
-_FORM = re.compile(r"(?:(?P<rows>[^<>=]+?)\s*/\s*)?(?P<measure>[A-Za-z]\w*)\s*(?P<sign>[<>]=?|==)\s*(?P<bound>\S+)")
+_FORM = re.compile(
+    r"(?:(?P<rows>[^<>=]+?)\s*/\s*)?(?P<measure>[A-Za-z]\w*(?:\.[\w-]+)?)\s*(?P<sign>[<>]=?|==)\s*(?P<bound>\S+)"
+)
 _SIGNS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -75,8 +78,8 @@ def demand_of(text: str, report: Report) -> Demand:
     keys = {name: measure.key for measure in report.measures for name in _names(measure)}
     keys |= {measure.key: measure.key for measure in report.measures}  # a key means itself
     if match["measure"] not in keys:
-        meant = suggest(match["measure"], keys, inline=True)
-        raise InvalidInput(f"the run has no measure {match['measure']!r}{meant}", hint="localsim report RUN lists them")
+        hint = hint_on(match["measure"], list(keys))
+        raise InvalidInput(f"the run has no measure {match['measure']!r}", hint=hint)
     found = Demand(text.strip(), keys[match["measure"]], match["sign"], _number(match["bound"]), match["rows"] or "")
     if not any(map(found.concerns, report.comparison)):
         known = {name for row in report.comparison for name in (row.family, row.condition, row.mode, row.model)}

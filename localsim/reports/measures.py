@@ -6,7 +6,7 @@ The report, comparisons, the card, plots, pages and the docs take headings, mean
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 from localsim import plugins, stats
 from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import AnswerKey
-from localsim.evaluators.checks import CHECKS
+from localsim.errors import suggest
+from localsim.evaluators.checks import CHECKS, PREFIX, measure_of
 from localsim.evaluators.evaluate import evaluator_of
 from localsim.evaluators.leaks import Leaks
 from localsim.evaluators.play import PLAY
@@ -66,24 +67,39 @@ COUNTS = {"stale": "ruled", "malformed": "replies", "repaired": "turns", "trunca
 """Name of a count -> that of which it is a share, both columns of `queries.reports.counts`."""
 
 
-def measures_of(families: Iterable[str] = (), evaluators: Iterable[str] = ()) -> list[Measure]:
+def measures_of(
+    families: Iterable[str] = (), scores: Iterable[Score] = (), checks: Iterable[str] = ()
+) -> list[Measure]:
     """Return the measures of a report on these families and localsim's own, in the order of its columns.
 
-    `evaluators` are those with scores in the run; installed ones add their measures.
+    `scores` are those of the run: installed evaluators among theirs add their measures, and the checks of a scenario
+    one each. `checks` are names of checks that have no scores yet.
     """
     declared = [measure for name in FAMILIES.own for measure in family_of(name).measures]
     for name in families:
         measures = family_of(name).measures
         declared += measures if name in (*FAMILIES.own, EVERYDAY.name) else _of_plugin(measures)
-    asked = set(evaluators)
+    found = {(row.evaluator, row.name) for row in scores}
+    asked = {evaluator for evaluator, _ in found}
+    scored = sorted(name.removeprefix(PREFIX) for _, name in found if name.startswith(PREFIX))
+    own = [measure_of(name) for name in dict.fromkeys((*checks, *scored))]
     installed = asked and asked.intersection(plugins.names("evaluators"))
     added = [measure for name in sorted(installed) for measure in _of_plugin(evaluator_of(name).measures)]
     usual = [*Leaks.measures, *STYLE.measures, *PLAY.measures]
-    ordered = [SUCCESS, *CHECKS.measures, EXPLICIT_END, *declared, *usual, *added, *_COUNTED]
-    found: dict[str, Measure] = {}
+    ordered = [SUCCESS, *CHECKS.measures, *own, EXPLICIT_END, *declared, *usual, *added, *_COUNTED]
+    by_key: dict[str, Measure] = {}
     for measure in ordered:
-        found.setdefault(measure.key, measure)
-    return list(found.values())
+        by_key.setdefault(measure.key, measure)
+    return list(by_key.values())
+
+
+def hint_on(name: str, known: Collection[str]) -> str:
+    """Return the hint for a measure, or an outcome, that is not among the known ones."""
+    if not name.startswith(PREFIX):
+        return suggest(name, known) or f"measures are {', '.join(known)}"
+    checks = [key for key in known if key.startswith(PREFIX)]
+    listed = f"the checks of the scenarios are {', '.join(checks)}"
+    return listed if checks else "these scenarios have no checks: scenarios/README.md shows how to write them"
 
 
 def _of_plugin(measures: Iterable[Measure]) -> list[Measure]:

@@ -195,9 +195,8 @@ def _chain(by_number: dict[int, Row], generation: int) -> list[Row]:
 def models_on(store: Store, scenario_id: str) -> list[Row]:
     """Return the results of models on a scenario: model, mode, talks (their number), success (share or None), turns."""
     return store.rows(
-        "SELECT e.mode, e.model, count(*) AS talks, avg(s.value) AS success, avg(e.turns) AS turns "
-        "FROM v_episodes e LEFT JOIN v_scores s ON s.episode_id = e.episode_id AND s.name = 'success' AND s.newest "
-        "WHERE e.scenario_id = ? AND e.status = 'completed' AND NOT contains(e.model, 'human') "
+        "SELECT mode, model, count(*) AS talks, avg(success::INT) AS success, avg(turns) AS turns "
+        "FROM v_episodes WHERE scenario_id = ? AND status = 'completed' AND NOT contains(model, 'human') "
         "GROUP BY ALL ORDER BY ALL",
         [scenario_id],
     )

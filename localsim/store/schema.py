@@ -107,12 +107,15 @@ FROM runs r LEFT JOIN episodes e ON e.run_id = r.run_id
 GROUP BY ALL""",
     ),
     "v_episodes": (
-        "Episodes, with scenario and family; turns are those of agents, tells are what the rules told",
+        "Episodes, with scenario, family and success; turns are those of agents, tells are what the rules told",
         """SELECT {episodes e},
-       e.turns - coalesce(t.tells, 0) AS turns, coalesce(t.tells, 0) AS tells, s.scenario_id, s.family, s.title
+       e.turns - coalesce(t.tells, 0) AS turns, coalesce(t.tells, 0) AS tells, s.scenario_id, s.family, s.title,
+       c.value = 1 AS success
 FROM episodes e JOIN scenarios s ON s.scenario_hash = e.scenario_hash
 LEFT JOIN (SELECT episode_id, count(*) AS tells FROM turns WHERE speaker = '' GROUP BY episode_id) t
-     ON t.episode_id = e.episode_id""",
+     ON t.episode_id = e.episode_id
+LEFT JOIN (SELECT episode_id, arg_max(value, split_part(version, '+', 1)::INTEGER) AS value FROM scores
+           WHERE name = 'success' AND agent = '' GROUP BY episode_id) c ON c.episode_id = e.episode_id""",
     ),
     "v_turns": (
         "Turns, with their position in the conversation from 0 to 1",

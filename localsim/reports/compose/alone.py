@@ -125,7 +125,7 @@ def _searched_families(comparison: Sequence[Result], scores: Iterable[queries.Sc
 def _rows(store: Store, run_id: str, scores: Sequence[queries.Score]) -> Report:
     """Return a report that has the measures of a run and its rows (comparison)."""
     found = cells(store, run_id, scores)
-    measures = measures_of(dict.fromkeys(family for family, _ in found), {row.evaluator for row in scores})
+    measures = measures_of(dict.fromkeys(family for family, _ in found), scores)
     secret = queries.with_secrets(store, run_id)
     return Report(
         run=Run(run_id),

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from localsim.conversation.measures import Measure
-from localsim.errors import InvalidInput, suggest
+from localsim.errors import InvalidInput
 from localsim.families import family_of, title_of
 from localsim.models.registry import labelled
 from localsim.reports.compose.beside import noted
 from localsim.reports.evidence import playing
 from localsim.reports.figures import draw, pairs
 from localsim.reports.figures.curves import Course
+from localsim.reports.measures import hint_on
 from localsim.reports.report import Ask, of
 from localsim.reports.results import Result
 from localsim.store.conditions import Condition
@@ -73,8 +74,7 @@ def _key(name: str, known: Mapping[str, Measure]) -> str:
     headings = {measure.heading.casefold(): key for key, measure in known.items()}
     key = name if name in known else headings.get(" ".join(name.split()).casefold())
     if key is None:
-        hint = suggest(name, [*known, *headings]) or f"measures: {', '.join(known)}"
-        raise InvalidInput(f"no measure {name!r}", hint=hint)
+        raise InvalidInput(f"no measure {name!r}", hint=hint_on(name, [*known, *headings]))
     return key
 
 

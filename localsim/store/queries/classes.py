@@ -48,10 +48,9 @@ def talks_of_run(store: Store, run_id: str) -> list[PlayedTalk]:
     """The episodes of a run."""
     return store.select(
         PlayedTalk,
-        "SELECT e.episode_id, e.scenario_id, e.mode, e.status, e.stop_reason, e.error, e.turns, s.value AS success, "
-        "CASE WHEN p.value >= 1 THEN '' WHEN p.value < 1 THEN p.label END AS fault "
-        "FROM v_episodes e LEFT JOIN v_scores s ON s.episode_id = e.episode_id AND s.name = 'success' AND s.newest "
-        "LEFT JOIN v_scores p ON p.episode_id = e.episode_id AND p.name = 'plays' AND p.newest "
+        "SELECT e.episode_id, e.scenario_id, e.mode, e.status, e.stop_reason, e.error, e.turns, "
+        "e.success::DOUBLE AS success, CASE WHEN p.value >= 1 THEN '' WHEN p.value < 1 THEN p.label END AS fault "
+        "FROM v_episodes e LEFT JOIN v_scores p ON p.episode_id = e.episode_id AND p.name = 'plays' AND p.newest "
         "WHERE e.run_id = ? ORDER BY e.mode, e.episode_id",
         [run_id],
     )
