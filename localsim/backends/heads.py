@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
+
+from localsim.conversation.names import tidy, whole
 
 _LONGEST = 160
 """Characters before a colon that can be a name with remarks."""
 Kind = Literal["agent", "aside", "label", "plain"]
 
-_LEAD = re.compile(r"(?:[\s>#*_~`\"'“”„‟‘’‚«»‹›「『（(\[<{【•·@|-]|–|—|\d{1,3}[.)]\s)*")
-_TRAIL = "*_~`\"'“”„‟‘’‚«»‹›」』）)]>}】| \t"
+UNSEEN = " \t\r\n\u00a0\u00ad\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
+"""Spaces and marks of direction around words."""
+_LEAD = re.compile(rf"(?:[{UNSEEN}\s>#*_~`\"'“”„‟‘’‚«»‹›「『（(\[<{{【•·@|-]|–|—|\d{{1,3}}[.)]\s)*")
+_TRAIL = UNSEEN + "*_~`\"'“”„‟‘’‚«»‹›」』）)]>}】| \t"
 _CLOSERS = {
     "(": ")", "[": "]", "{": "}", "<": ">", "«": "»", "»": "«", "‹": "›", "“": "”", "„": "“", "‘": "’", "「": "」",
     "『": "』", "（": "）", "【": "】", '"': '"', "'": "'", "`": "`", "*": "*", "_": "_", "~": "~", "|": "|",
@@ -26,7 +32,11 @@ _COLONS = ":：﹕︓∶꞉︰ː"
 _REMARK = r"\([^()\n]{0,200}\)|（[^（）\n]{0,200}）|\*[^*\n]{1,200}\*|【[^【】\n]{0,200}】"
 _REMARKS = re.compile(_REMARK)
 _ACTION = re.compile(r"\[([^\[\]\n]{0,200})\]")
-_DASH = re.compile(r"\s+[-–—―]+\s+")
+_DASH = re.compile(r"\s+(?:[-–—―]+|[|│])\s+|\s*(?:->|=>|[>→➜⟶➤])\s*|(?<=\w)(?=[「『])")
+_COUNTED = re.compile(
+    r"\s*(turn|line|message|reply|response|utterance|round|step|speaker|character|role)\s*#?\d{1,4}\b\W*", re.IGNORECASE
+)
+_TIMED = re.compile(r"[\s\[(]*\d{1,2}:\d{2}(?::\d{2})?(?: ?[ap]m)?[\])]?\s+(?:[-–]\s+)?", re.IGNORECASE)
 _WRAPPED = re.compile(
     r"\s*(\*\*|__|[\[(<【（{*])\s*([^\[\]()<>*【】（）{}\n]{1,60}?)\s*(\*\*|__|[\])>】）}*])\s*(.*)", re.DOTALL
 )
@@ -36,19 +46,35 @@ _NOT_FOR_ALL = re.compile(
 )
 _SAYS = frozenset(
     "says said say replies replied reply responds responded answers answered answer asks asked speaks adds added "
-    "continues exclaims shouts".split()
+    "continues exclaims shouts nods smiles laughs grins sighs shrugs leaves dice responde contesta pregunta dit répond "
+    "demande sagt antwortet fragt risponde chiede diz pergunta zegt antwoordt говорит отвечает спрашивает сказал "
+    "сказала ответил ответила mówi odpowiada يقول تقول قال قالت कहता कहती बोला बोली".split()
 )
-_THINKS = frozenset("thinks thought thinking whispers whispered whisper muses wonders".split())
+_THINKS = frozenset("thinks thought thinking whispers whispered whisper muses wonders piensa pense denkt думает".split())
+_HOW = frozenset("with in while as back again and then avec con mit com to".split())
+_WOULD = frozenset("would might could will should may can".split())
+_SPEAK = frozenset("say reply respond answer speak ask respond replying responding speaking answering talk act".split())
+_AS = frozenset("as como comme als come jako как".split())
+_UNSPACED_SAYS = re.compile(
+    r"[^\W我你您]{0,8}?(?:[说說]道?|[回答]?答道?|回复|[问問]道?|道|曰|[言云]う|言った|答え[るた])|[은는이가]?\s?\S{0,4}(?:말했다|말한다|답했다)"
+    r"|さん|様|君|くん|ちゃん|先生|씨|님"
+)
+_UNSPACED_THINKS = re.compile(r"[^\W我你您]{0,8}?(?:想道?|思[うっ]た?)|[은는이가]?\s?생각(?:했다|한다)")
 _OWN_WORDS = frozenset("reply response line answer turn message words".split())
-_TITLES = frozenset("dr mr mrs ms mx st prof sir lady the a an".split())
+_TITLES = frozenset("dr mr mrs ms mx st prof sir lady the a an doctor mister miss professor herr frau señor señora".split())
+_LOOSE = re.compile("[\u0300-\u036f\u0591-\u05c7\u0640\u064b-\u065f\u0670\\W_]")
+"""Accents, points and vowel marks that many leave out, and what stands between words."""
 _LABELS = frozenset(
     "assistant|ai|bot|model|reply|response|answer|output|line|dialogue|my reply|my response|final answer|your reply|"
-    "next line|final reply|final response|final|agent|text".split("|")
+    "next line|final reply|final response|final|agent|text|speak|speech|utterance|respuesta|réponse|antwort|risposta|"
+    "resposta|antwoord|ответ|回复|回答|答|返答|대답|الرد|जवाब".split("|")
 )
 _ASIDES = frozenset(
     "user|human|system|narrator|note|notes|ooc|scene|stage direction|thought|thoughts|thinking|thought process|"
     "reasoning|analysis|inner monologue|internal monologue|inner thoughts|internal thoughts|reflection|plan|"
-    "explanation|instruction|instructions|comment|tool|function|author's note".split("|")
+    "explanation|instruction|instructions|comment|tool|function|author's note|thinking process|nota|pensamiento|"
+    "pensamientos|pensée|pensées|réflexion|gedanke|gedanken|überlegung|pensiero|pensieri|pensamento|мысли|"
+    "размышление|思考|想法|内心|内心独白|旁白|心の声|생각|تفكير|विचार".split("|")
 )
 _NAMES = r"(?:reply|response|line|answer|message|turn|dialogue|output|utterance|script|conversation)"
 _PREAMBLE = re.compile(
@@ -77,15 +103,26 @@ class Head:
 
 def head_of(line: str, names: Sequence[str]) -> Head:
     """Read the beginning of a line; `names` are those of the agents in a talk."""
+    timed = _TIMED.match(line)
+    if timed is not None and (found := _head(line[timed.end() :], names)).kind == "agent":
+        return found
+    return _head(line, names)
+
+
+def _head(line: str, names: Sequence[str]) -> Head:
     led = _LEAD.match(line)
     opened = led.group() if led else ""
     inner = line[len(opened) :]
     ends = sorted(end for end in (_colon(inner), _dash(inner)) if end is not None)
     for start, end in ends:
-        label, exact = inner[:start], inner[start] not in _COLONS
+        label, exact, rest = inner[:start], inner[start] not in _COLONS, inner[end:]
         found = _named(label, names, exact=exact) or _named(opened + label, names, exact=True)
+        again = _begun(rest, names) if found is None or exact else ""
+        if found is None and again and not exact and len(label) <= _LONGEST:
+            return Head("label", rest=rest)
         if found is not None:
-            return replace(found, rest=_closed(inner[end:], opened, label))
+            found = Head("aside", found.name) if again not in ("", found.name) else found
+            return replace(found, rest=_closed(rest, opened, label))
     wrapped = _WRAPPED.match(line)
     if wrapped is not None:
         found = _named(wrapped[2], names, exact=True)
@@ -93,6 +130,21 @@ def head_of(line: str, names: Sequence[str]) -> Head:
             return _after_wrapped(found, wrapped[4])
     alone = _named(_closed(inner, opened, ""), names, exact=True)
     return alone if alone is not None and alone.kind == "agent" else Head("plain", rest=line)
+
+
+def agent_of(text: str, names: Sequence[str]) -> str:
+    """Return the agent whose whole name a text is, in any spelling; '' for none."""
+    words = _plain(text)
+    if not words or len(words) > _LONGEST:
+        return ""
+    found = [name for name in names if _plain(name) == words] or [name for name in names if _loose(name) == _loose(words)]
+    return found[0] if len(found) == 1 else ""
+
+
+def _begun(text: str, names: Sequence[str]) -> str:
+    """Return the agent with whose name and a colon a text begins."""
+    end = _colon(text[:_LONGEST])
+    return agent_of(text[: end[0]].strip(_TRAIL), names) if end else ""
 
 
 def _after_wrapped(found: Head, rest: str) -> Head:
@@ -149,36 +201,102 @@ def _named(label: str, names: Sequence[str], *, exact: bool) -> Head | None:
         if thought or any(_NOT_FOR_ALL.search(each) for each in remarks):
             return Head("aside", name)
         return Head("agent", name, action[1].strip() if action else "", decorated=bool(remarks))
+    if not exact and (counted := _COUNTED.match(label)):
+        rest = label[counted.end() :].strip(_TRAIL + "([,")
+        if name := agent_of(rest, names):
+            return Head("agent", name, decorated=True)
+        return Head("label") if not rest and counted[1].casefold() not in ("round", "step", "role") else None
     if exact or action:
         return None
     if words in _ASIDES:
         return Head("aside")
-    return Head("label") if words in _LABELS or _PREAMBLE.fullmatch(words) else None
+    if _PREAMBLE.fullmatch(words):
+        name = _mentioned(words, names)
+        return Head("agent", name, decorated=True) if name else Head("label")
+    return Head("label") if words in _LABELS else None
 
 
+def _mentioned(words: str, names: Sequence[str]) -> str:
+    """Return the agent whose reply a preamble announces, such as "here is May's reply to Ben"; '' for none."""
+    found = {name: re.search(rf"(?<!\bto )(?<!\bfor ){whole(_plain(name)).pattern}", words) for name in names}
+    places = {name: place.start() for name, place in found.items() if place}
+    return min(places, key=places.__getitem__, default="")
+
+
+@lru_cache(maxsize=4096)
 def _plain(text: str) -> str:
     """Return one form for all spellings of a text, whatever their case, width and apostrophes."""
-    folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    folded = unicodedata.normalize("NFKC", tidy(text)).casefold().replace("’", "'")
     return " ".join(unicodedata.normalize("NFKC", folded).split())
+
+
+@lru_cache(maxsize=4096)
+def _loose(text: str) -> str:
+    """Return a text without accents, points, spaces, hyphens and apostrophes."""
+    return _LOOSE.sub("", unicodedata.normalize("NFKD", _plain(text)))
 
 
 def _who(label: str, words: str, names: Sequence[str], *, exact: bool) -> tuple[str, bool]:
     """Return the agent that a label names, and if it says that the agent thinks; '' for none."""
-    said = words.split()
-    if whole := next((name for name in names if _plain(name) == words), ""):
-        return whole, False
-    for name in names:
-        own = _plain(name).split()
+    if whole_name := agent_of(words, names):
+        return whole_name, False
+    said = [word.rstrip(",") for word in words.split()]
+    for name, own in () if exact else _called(tuple(names)):
         extra = said[len(own) :]
-        if exact or not extra or len(said) <= len(own):
-            continue
-        if said[: len(own)] == own:
-            if len(extra) == 1 and extra[0].strip(",") in _SAYS | _THINKS:
-                return name, extra[0].strip(",") in _THINKS
-            if len(extra) == 1 and len(extra[0]) > 1 and label.split()[-1][:1].isupper():
-                return name, False  # with a surname
-        if said[: len(own)] == [*own[:-1], f"{own[-1]}'s"] and len(extra) <= 2 and extra[-1] in _OWN_WORDS:
-            return name, False
-    parts = [name for name in names if set(said) < set(_plain(name).split())]
-    short = len(parts) == 1 and any(word.strip(".") not in _TITLES for word in said)
-    return (parts[0], False) if short and len(said[-1]) > 1 else ("", False)
+        if said[: len(own)] == own and extra:
+            kind = _told(extra, words.split()[len(own) - 1].endswith(","), label, names)
+        elif said[: len(own)] == [*own[:-1], f"{own[-1]}'s"] and 0 < len(extra) <= 2 and extra[-1] in _OWN_WORDS:
+            kind = "says"
+        else:
+            kind = _spoken_as(said, own) or _attached(words, " ".join(own))
+        if kind:
+            return name, kind == "thinks"
+    said = [word for word in said if word.strip(".") not in _TITLES]
+    parts = [name for name in names if said and set(said) < set(_plain(name).split())]
+    return (parts[0], False) if len(parts) == 1 and len(said[-1]) > 1 else ("", False)
+
+
+@lru_cache(maxsize=256)
+def _called(names: tuple[str, ...]) -> list[tuple[str, list[str]]]:
+    """Return (name, words) for whole names, the longest first, and for their parts that no other name has."""
+    whole_names = [(name, _plain(name).split()) for name in sorted(names, key=len, reverse=True)]
+    counts = Counter(part for _, own in whole_names for part in own)
+    parts = [(name, [part]) for name, own in whole_names for part in own if len(own) > 1 and counts[part] == 1]
+    return whole_names + [(name, own) for name, own in parts if len(own[0]) > 2 and own[0].strip(".") not in _TITLES]
+
+
+def _told(extra: Sequence[str], comma: bool, label: str, names: Sequence[str]) -> str:
+    """Return what words after a name say of its owner: `says`, `thinks` what not all hear, or ''."""
+    first, second, last = extra[0], extra[1] if len(extra) > 1 else "", extra[-1]
+    if len(extra) > 6:
+        return ""
+    how = not second or second in _HOW or second.endswith(("ly", "ing"))
+    if first == "to" and agent_of(" ".join(extra[1:]), names):
+        return "thinks"
+    if first in _THINKS or last in _THINKS or first in _SAYS and how and _NOT_FOR_ALL.search(label):
+        return "thinks"
+    if first in _SAYS and how or last in _SAYS or first in _WOULD and second in _SPEAK:
+        return "says"
+    if comma:
+        return "says" if first.endswith("ing") and len(extra) <= 2 else ""
+    surname = len(extra) == 1 and len(first) > 1 and label.split()[-1][:1].isupper()
+    return "says" if surname else ""
+
+
+def _spoken_as(said: Sequence[str], own: Sequence[str]) -> str:
+    """Return `says` for "as May", "I would reply as May" or "speaking as May, I would say"."""
+    size = len(own)
+    for place in range(1, len(said) - size + 1):
+        if said[place - 1] in _AS and list(said[place : place + size]) == list(own):
+            before, after = said[: place - 1], said[place + size :]
+            begins = not before or not _SPEAK.isdisjoint(before) or "character" in before
+            return "says" if begins and (not after or after[0] in ("i", "i'd", "i'll") or after[0] in _WOULD) else ""
+    return ""
+
+
+def _attached(words: str, name: str) -> str:
+    """Return what follows a name in scripts without spaces between words: `says`, `thinks`, or ''."""
+    if not words.startswith(name) or name[-1] < "\u0e00":
+        return ""
+    rest = words[len(name) :]
+    return "thinks" if _UNSPACED_THINKS.fullmatch(rest) else "says" if _UNSPACED_SAYS.fullmatch(rest) else ""

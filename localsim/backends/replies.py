@@ -10,31 +10,38 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
-from localsim.backends.heads import Head, head_of
+from localsim.backends.elements import without_tags
+from localsim.backends.heads import UNSEEN, Head, agent_of, head_of
 from localsim.conversation.requests import LEFT_OUT, UNREAD, Generation, Request
 from localsim.conversation.rules.grammar import ActionLines
 from localsim.conversation.rules.lines import name_of
-from localsim.conversation.rules.thoughts import parted
+from localsim.conversation.rules.thoughts import ends_inside, parted
 from localsim.conversation.scenario import WRITER
 from localsim.conversation.transcript import ACTION_TYPES
 
 MARK = re.compile(
-    r"<[|｜][^<>|｜\n]{1,60}[|｜]>|<(?:start|end)_of_turn>|</?s>|\[/?INST\]|<</?SYS>>|<(?:bos|eos|pad|unk)>"
-    r"|\[(?:BEGIN|END) FINAL RESPONSE\]"
+    r"<[|｜][^<>|｜\n]{1,60}[|｜]>|<[|｜]\w{1,40}>|<\w{1,40}[|｜]>|\[\|[^\[\]|\n]{1,40}\|\]"
+    r"|<(?:start|end)_of_(?:turn|utterance|text)>|</?s>|<</?SYS>>|<(?:bos|eos|pad|unk|sep|mask|eod|eoa|eoh|eom|eot)>"
+    r"|<(?:BOS|EOS|PAD|UNK)(?:_TOKEN)?>|<(?:unused|reserved_|extra_id_|SPECIAL_|TOKENS_UNUSED_)\d{1,4}>"
+    r"|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\]|\[(?:BEGIN|END) FINAL RESPONSE\]"
 )
 """Marks of the usual chat templates."""
-_OWN_ROLE = re.compile(r"\s*(?:assistant|model)\b(?=\s|<|$)")
-_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})[\w+-]*\s*")
-_WRAPPER = re.compile(
-    r"</?(?:answer|reply|response|final|final_answer|output|line|dialogue|message|speech|text)\s*>", re.IGNORECASE
-)
+_ROLES = re.compile(r"\s*#{2,}\s*(?:user|human|instruction|input|system|question)\s*:|\s*\[(?:end of text|DONE)\]", re.I)
+"""Where a model goes on as somebody else, in templates that spell their roles, and words of programs at the end."""
+_CALL = re.compile(r"tool|function|python_tag|action_start|plugin|_call|invoke")
+_OWN_ROLE = re.compile(r"\s*(?:assistant|model|chatbot|ai)\b(?=\s|<|$)", re.I)
+_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})([\w+-]*)\s*")
 _AGREED = re.compile(
     r"\s*(?:sure(?: thing)?|certainly|of course|absolutely|okay|ok|alright|understood|got it|no problem)\W*",
     re.IGNORECASE,
 )
-_CODE = re.compile(r"\s*(?:\{\s*(?:\"|$)|\[\s*(?:[{\"]|$)|<\w[^<>]*>\s*$)")
+_CODE = re.compile(
+    r"\s*(?:\{\s*(?:[\"'}]|$)|\[\s*(?:[{\"]|$)|<(?:tool|function|invoke)|<\w[^<>]*>\s*$|[\w.]+\((?:[^()]*[=\"'][^()]*)\)[\s;]*$)"
+)
+_IS_CODE = "it is code, not a line"
 _RULE = re.compile(r"[\s*_=~—–-]+")
 _REMARK = re.compile(r"\s*(?:\([^()]*\)|（[^（）]*）|\[[^\[\]]*\]|【[^【】]*】|\*[^*]+\*|_[^_]+_)[\s.]*")
 _FIRST = re.compile(
@@ -110,8 +117,8 @@ class _Lines:
 
     lines: list[str]
     left_out: bool
-    foreign: bool = False
-    """True if it goes on as another role at once."""
+    refused: str = ""
+    """Why none of them is speech."""
 
 
 class _Reader:
@@ -124,11 +131,11 @@ class _Reader:
 
     def line(self, content: str) -> Read:
         """Read the one line of an agent."""
-        found = _lines(content)
-        if found.foreign:
-            return Read("", "it goes on as another role of the chat")
+        found = _lines(content, self._names)
+        if found.refused:
+            return Read("", found.refused)
         if found.lines and _CODE.match(found.lines[0]):
-            return Read("", "it is code, not a line")
+            return Read("", _IS_CODE)
         heads = [head_of(line, self._names) for line in found.lines]
         own = next((place for place, head in enumerate(heads) if self._is_own(head)), None)
         if own is None:
@@ -173,6 +180,7 @@ class _Reader:
 
     def _made(self, head: Head, *, left_out: bool, more: bool) -> Read:
         """Return a line in the form in which local models write it; it is whole if something follows it."""
+        head = self._with_action(head)
         said, dropped = self._said(head.rest)
         most = self._form.max_chars
         full = len(said) > most
@@ -180,12 +188,24 @@ class _Reader:
         left_out = left_out or more or dropped or head.decorated
         if not said and not bracket:
             return Read("", "it holds no words that are spoken")
+        if _CODE.match(said):
+            return Read("", _IS_CODE)
         text = f"{bracket}: {said[:most]}" if said else bracket
         return Read(f"{text}\n" if more and not full else text, left_out=left_out, full=full)
 
+    def _with_action(self, head: Head) -> Head:
+        """Return a line whose action stands before its name, and is spelled as in the prompt: `May: [LEAVE] Bye.`."""
+        if not head.bracket and (found := _SQUARE.match(head.rest.lstrip())) and self._acts(found[1]):
+            head = replace(head, bracket=found[1].strip(), rest=head.rest.lstrip()[found.end() :].lstrip(":： "))
+        word, space, values = head.bracket.partition(" ")
+        known = [each for each in self._actions if each.casefold() in (word.casefold(), head.bracket.casefold())]
+        if len(known) == 1:
+            return replace(head, bracket=known[0] if " " in known[0] else f"{known[0]}{space}{values}")
+        return head
+
     def _said(self, rest: str) -> tuple[str, bool]:
         """Return the words without remarks that the grammar of local models does not admit, and if there were any."""
-        said = _CONTROL.sub(" ", rest[:_ENOUGH]).strip()
+        said = _CONTROL.sub(" ", rest[:_ENOUGH]).strip(UNSEEN)
         whole, barred = said, self._form.barred
         if "[" in barred.never:
             said = _SQUARE.sub(lambda found: found[0] if self._acts(found[1]) else "", said).strip()
@@ -201,7 +221,7 @@ class _Reader:
 
     def script(self, content: str) -> Read:
         """Read the lines of a whole script; what stands between them is refused where it stands."""
-        found = _lines(content)
+        found = _lines(content, self._names)
         written: list[str] = []
         waiting, left_out = "", found.left_out
         for line in found.lines:
@@ -226,8 +246,8 @@ class _Reader:
         return Read("\n".join(written)[len(self._name) :], left_out=left_out)
 
 
-def _lines(content: str) -> _Lines:
-    """Return the lines of a reply without the marks of templates, fences, wrappers and empty lines."""
+def _lines(content: str, names: Sequence[str]) -> _Lines:
+    """Return the lines of a reply without the marks of templates, fences, tags and empty lines."""
     text, left_out = content.lstrip(), False
     while mark := MARK.match(text):
         text, left_out = text[mark.end() :].lstrip(), True
@@ -235,15 +255,21 @@ def _lines(content: str) -> _Lines:
         if role:
             text = text[role.end() :].lstrip()
         elif re.match(r"(?:user|system|tool|human)\s*(?:\n|<[|｜])", text):
-            return _Lines([], left_out=True, foreign=True)
-    if mark := MARK.search(text):
+            return _Lines([], True, "it goes on as another role of the chat")
+        elif _CALL.search(mark[0].casefold()):
+            return _Lines([], True, "it calls a tool")
+    if mark := MARK.search(text) or _ROLES.search(text):
         text, left_out = text[: mark.start()], left_out or bool(text[mark.end() :].strip())
+    plain = without_tags(text, cache(lambda tag: agent_of(tag, names)))
+    left_out = left_out or plain != text
     kept: list[str] = []
-    for line in text.splitlines():
-        bare = _WRAPPER.sub("", line)
-        fenced = _FENCE.fullmatch(bare) is not None
-        bare = re.sub(r"^\s*`{3,}|`{3,}\s*$", "", bare)
-        left_out = left_out or fenced or bare != line
-        if bare.strip() and not fenced and not _RULE.fullmatch(bare):
+    thinking = False
+    for line in plain.splitlines():
+        fence = _FENCE.fullmatch(line)
+        bare = re.sub(r"^\s*`{3,}|`{3,}\s*$", "", line)
+        left_out = left_out or fence is not None or thinking
+        if fence:
+            thinking = not thinking and bool(fence[1]) and ends_inside(f"<{fence[1]}>")
+        elif bare.strip() and not thinking and not _RULE.fullmatch(bare):
             kept.append(bare)
     return _Lines(kept, left_out)

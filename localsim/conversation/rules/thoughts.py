@@ -10,16 +10,17 @@ import re
 from dataclasses import dataclass
 
 _WORDS = (
-    r"(?:seed:)?think(?:ing)?|thoughts?|reason(?:ing)?(?:_steps)?|reflection|analysis|scratch_?pad|"
-    r"(?:inner|internal)[_ -]?(?:monologue|thoughts?)|chain[_ -]of[_ -]thought|cot"
+    r"[\w:-]{0,40}?(?:think(?:ing)?|thoughts?|reason(?:ing)?|reflect(?:ion|ing)?|deliberation|monologue|scratch_?pad|"
+    r"introspection|inner|internal)(?:[_ -][\w -]{0,40})?|analysis|cot|plan(?:ning)?|rationale"
 )
-_LT, _GT = "(?:<|&lt;|＜)", "(?:>|&gt;|＞)"
-_HEADER = r"(?:<\|start\|>[^<]{0,80})?<\|channel\|>\s*"
+_LT, _GT = "(?:<|&lt;|＜)", "(?<!/)(?:>|&gt;|＞)"
+_KINDS = r"(?:think(?:ing)?|thoughts?|reason(?:ing)?|inner[_▁](?:thoughts?|monologue))"
+_HEADER = r"(?:<\|start\|>[^<]{0,80})?<\|channel\|?>\s*"
 _OPEN = "|".join([
     rf"{_LT}\s*(?:{_WORDS})\b[^<>\n]{{0,80}}?{_GT}",
     r"\[(?-i:THINK|THINKING|THOUGHTS?|REASONING)\]",
-    r"<[|｜]\s*(?:begin_of_thought|start_thinking|start_think|think(?:ing)?)\s*[|｜]>",
-    "◁think▷",
+    rf"<[|｜]\s*(?:(?:begin|start)[_▁](?:of[_▁])?{_KINDS}|{_KINDS}(?:[_▁](?:begin|start))?|inner_prefix)\s*[|｜]>",
+    "◁think▷|<unused94>",
     rf"{_HEADER}(?!final)\w+[^<]{{0,80}}(?:<\|message\|>)?",
     r"\A\s*analysis(?=(?-i:[A-Z]))",
     r"\A\s*here are my reasoning steps:",
@@ -27,9 +28,10 @@ _OPEN = "|".join([
 _CLOSE = "|".join([
     rf"{_LT}\s*/\s*(?:{_WORDS})\s*{_GT}",
     r"\[/(?:THINK|THINKING|THOUGHTS?|REASONING)\]",
-    r"<[|｜]\s*(?:end_of_thought|end_thinking|end_think|/think(?:ing)?)\s*[|｜]>",
-    "◁/think▷",
+    rf"<[|｜]\s*(?:/\s*{_KINDS}|end[_▁](?:of[_▁])?{_KINDS}|{_KINDS}[_▁]end|inner_suffix)\s*[|｜]>",
+    "◁/think▷|<unused95>",
     rf"{_HEADER}final[^<]{{0,80}}<\|message\|>",
+    r"<channel\|>",
     r"assistantfinal",
     r"\[BEGIN FINAL RESPONSE\]",
 ])  # fmt: skip
