@@ -103,6 +103,51 @@ def test_a_message_that_nobody_can_place_leaves_its_log_out(text: str, reason: s
         assert [(each.count, each.example) for each in found.unmapped if each.field == "messages"] == [(1, text)]
 
 
+def test_what_profiles_secrets_comments_and_backgrounds_hide_stays_hidden(tmp_path: Path) -> None:
+    ilse = {**PAIR[0], "public_info": "Likes <b>tea</b>. <p viewer='agent_0'>Is broke.</p>", "occupation": "R&D"}
+    ilse |= {"secret": "Sings. <p viewer='agent_1'>Odo owes her money.</p>"}
+    situation = {**ENV, "scenario": "A ladder. <!-- It is broken. -->"}
+    (loaded,) = read(tmp_path, situation, ilse, PAIR[1]).scenarios
+    one, two = loaded.scenario.agents
+    assert (one.profile.public_info, one.profile.occupation, one.secret) == ("Likes <b>tea</b>.", "R&D", "Sings.")
+    assert [[fact.text for fact in each.facts] for each in (one, two)] == [["Is broke."], ["Odo owes her money."]]
+    assert (loaded.scenario.setting, loaded.answer.answer) == ("A ladder.", {"judge_only": ["It is broken."]})
+    told = {ILSE: "Ilse bakes. Ilse' secrets: is broke", ODO: "<p>Odo knits. <p viewer='agent_1'>He is ill.</p></p>"}
+    told |= {"Eve": "Eve rows. <p viewer='environment'>She lies.</p> Secret: none"}
+    goals = {"scenario": "A shop.", "social_goals": dict.fromkeys(told, "Buy"), "agents_background": told}
+    (talk,) = read(tmp_path, log((ILSE, "Environment", 'said: "Hi."'), agents=["a", "b", "c"], **goals)).talks
+    hidden = [(each.profile.public_info, each.secret) for each in talk.scenario.scenario.agents]
+    assert hidden == [("Ilse bakes.", "is broke"), ("Odo knits.", "He is ill."), ("Eve rows.", "none")]
+
+
+@pytest.mark.parametrize(
+    ("text", "turns"),
+    [
+        ('Ilse Marten said: "Hi."\n\nOdo whispers: "Psst."\n\nOdo said: "Oh."', None),
+        ('Turn #1\nIlse Marten said: "Hi."\nTurn #2\nOdo [whisper to Ilse] said: "Psst."', None),
+        ('Turn #1\nIlse Marten [action] nods\nOdo whispers\nTurn #2\nOdo said: "Oh."', None),
+        ('Turn #1\nIlse Marten said: "Hi."\nOdo said: "Ho."', ["Hi.", "Ho."]),
+        ('Turn #1\nIlse Marten said: "He said:\nOdo said: "Ho.""\nTurn #2\nOdo did nothing',
+         ['He said: Odo said: "Ho."', ""]),
+    ],
+)  # fmt: skip
+def test_a_log_in_one_text_keeps_apart_what_was_said(text: str, turns: list[str] | None, tmp_path: Path) -> None:
+    found = read(tmp_path, ENV, *PAIR, log(messages=[], social_interactions=text))
+    assert [[turn[2] for turn in said(talk)] for talk in found.talks] == ([turns] if turns else [])
+    assert dict(found.left_out) == ({} if turns else {UNKNOWN: 1})
+
+
+def test_ratings_and_episodes_that_do_not_fit_are_told(tmp_path: Path) -> None:
+    one = log((ILSE, "Environment", 'said: "Hi."'), rewards=[[1.0, {"goal": "high"}], 0.0, 0.0])
+    found = read(tmp_path, ENV, *PAIR, one, one)
+    assert [(each.field, each.example) for each in found.unmapped] == [
+        ("episode", "L"), ("rewards", ""), ("rewards.goal", "high")
+    ]  # fmt: skip
+    assert len(found.talks) == 1
+    with pytest.raises(InvalidInput, match="another episode has the key 'L'"):
+        read(tmp_path, ENV, *PAIR, one, {**one, "reasoning": "x"})
+
+
 @pytest.mark.parametrize("tie", [("agent_1_id", "agent_2_id", "pk"), ("agent1_id", "agent2_id", "relationship_id")])
 def test_a_relationship_of_either_exporter_chooses_the_pair(tie: tuple[str, str, str], tmp_path: Path) -> None:
     one, other, key = tie

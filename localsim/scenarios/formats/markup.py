@@ -4,8 +4,9 @@
     <p viewer='environment'>...</p>                                   only the judge sees it
     <extra_info>, <strategy_hint>, <clarification_hint>               facts and advice for the agent
 
-An agent sees a part if every `viewer` around it is that agent (Sotopia's XML renderer). All other marks are text. Known
-marks that are not closed are refused: what they hide would become public.
+An agent sees a part if every `viewer` around it is that agent (Sotopia's XML renderer), and nobody sees a comment. All
+other marks are text. Marks that are not closed, or hide a part in a form that is not known, are refused: what they hide
+would become public.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from localsim.errors import InvalidInput
 Kind = Literal["text", "extra_info", "strategy_hint", "clarification_hint"]
 HINTS = ("strategy_hint", "clarification_hint")
 JUDGE = "environment"
-_TAG = re.compile(r"<(?P<end>/?)(?P<name>p|root|extra_info|strategy_hint|clarification_hint)(?P<rest>\s[^<>]*)?>")
-_VIEWER = re.compile(r"""\sviewer\s*=\s*(?:'([^']*)'|"([^"]*)")""")
+_NAMES = ("p", "root", "extra_info", *HINTS)
+_TAG = re.compile(r"<(?P<end>/?)(?P<name>[A-Za-z_][\w.:-]*)(?P<rest>\s[^<>]*)?>|<!--(?P<comment>.*?)-->", re.DOTALL)
+_HIDES = re.compile(r"\bviewers?\s*=", re.IGNORECASE)
+_VIEWER = re.compile(r"""\sviewer\s*=\s*(?:'(agent_\d+|environment)'|"(agent_\d+|environment)")""")
 _LABEL = re.compile(r"^(?:extra information|clarification hint|strategy hint|hint)\s*:\s*", re.IGNORECASE)
 _BRACKETS = re.compile(r"\(\s*\)")
 _GAPS = re.compile(r"[ \t]{2,}")
@@ -51,16 +54,23 @@ def pieces(text: str, where: str) -> list[Piece]:
     opened: list[tuple[str, str]] = []
     at = 0
     for tag in _TAG.finditer(text):
+        name, rest = tag["name"] or "", tag["rest"] or ""
+        if name and name.casefold() not in _NAMES and not _HIDES.search(rest):
+            continue
         found += _piece(text[at : tag.start()], opened)
         at = tag.end()
-        name = tag["name"]
-        if not tag["end"]:
-            viewer = _VIEWER.search(tag["rest"] or "")
-            opened.append((name, (viewer[1] or viewer[2] or "") if viewer else ""))
+        if not name:
+            found += _piece(tag["comment"], [*opened, ("p", JUDGE)])
+        elif not tag["end"]:
+            viewer = _VIEWER.search(rest)
+            if name not in _NAMES or (viewer is None and _HIDES.search(rest)):
+                hint = "marks are <p viewer='agent_1'> and <p viewer='environment'>; others would become public"
+                raise InvalidInput(f"nobody knows for whom {tag[0][:60]} is", where=where, hint=hint)
+            opened.append((name, (viewer[1] or viewer[2]) if viewer else ""))
         elif not opened or opened.pop()[0] != name:
             raise _unbalanced(f"</{name}> closes nothing", where)
-    if opened:
-        raise _unbalanced(f"<{opened[-1][0]}> is not closed", where)
+    if opened or "<!--" in text[at:]:
+        raise _unbalanced(f"<{opened[-1][0] if opened else '!--'}> is not closed", where)
     return found + _piece(text[at:], opened)
 
 

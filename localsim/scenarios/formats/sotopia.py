@@ -100,6 +100,13 @@ def gather(files: Sequence[Path]) -> Files:
 def _keep(held: Files, kind: Type, where: str, data: Mapping[str, Any]) -> None:
     found = checked(FORMS[kind], data, where, HINT)
     held.missing.unknown(where, data, keys_of(kind) | {"rewards_prompt", "raw_rewards_prompt"})
+    if isinstance(found, Log) and found.pk:
+        same_key = [each for _, each in held.logs if each.pk == found.pk]
+        if any(each != found for each in same_key):
+            raise InvalidInput(f"another episode has the key {found.pk!r}", where=where, hint="give each its own pk")
+        if same_key:
+            held.missing.note(where, "episode", "it is given twice", found.pk)
+            return
     if isinstance(found, Environment | Person):
         known: dict[str, tuple[str, Any]] = held.environments if isinstance(found, Environment) else held.people
         if known.setdefault(found.pk or where, (where, found))[1] != found:
@@ -262,10 +269,17 @@ def scenario_of(task: Task, missing: Missing) -> LoadedScenario:
     parts = {"scenario": pieces(task.setting, f"{where}, scenario")}
     goals = [pieces(side.goal, f"{where}, agent_goals {number}") for number, side in enumerate(task.sides)]
     secrets = [pieces(side.secret, f"{where}, secret of {side.name}") for side in task.sides]
-    everything = [*parts["scenario"], *(piece for each in goals for piece in each if piece.reader)]
+    profiles = [
+        {key: pieces(text, f"{where}, {key} of {side.name}") for key, text in side.profile.items()}
+        for side in task.sides
+    ]
+    hidden = [*(piece for each in goals for piece in each if piece.reader)]
+    hidden += [p for number, each in enumerate(secrets) for p in each if p.reader not in ("", f"agent_{number}")]
+    hidden += [p for each in profiles for found in each.values() for p in found if p.reader]
+    everything = [*parts["scenario"], *hidden]
     names = agent_names([side.name for side in task.sides], where, missing)
     facts = {number: list[str]() for number in range(len(names))}
-    judge = [plain([piece]) for piece in (*everything, *(p for each in secrets for p in each)) if piece.reader == JUDGE]
+    judge = [plain([piece]) for piece in everything if piece.reader == JUDGE]
     for piece in everything:
         if piece.reader not in ("", JUDGE):
             number = int(piece.reader.removeprefix("agent_"))
@@ -276,7 +290,8 @@ def scenario_of(task: Task, missing: Missing) -> LoadedScenario:
     agents = []
     for number, name in enumerate(names):
         own = [piece for piece in goals[number] if not piece.reader]
-        told = [unlabelled(piece.text) for piece in own if piece.kind == "extra_info"] + facts[number]
+        shown = [piece for found in profiles[number].values() for piece in found if not piece.reader]
+        told = [unlabelled(piece.text) for piece in (*own, *shown) if piece.kind == "extra_info"] + facts[number]
         agent: dict[str, Any] = {"name": name, "goal": cut(_goal(own), where, "goal", missing) or "-"}
         agent["facts"] = [
             {"id": f"agent_{number + 1}_{count}", "text": cut(text, where, "facts", missing)}
@@ -285,7 +300,11 @@ def scenario_of(task: Task, missing: Missing) -> LoadedScenario:
         seen = [piece for piece in secrets[number] if piece.reader in ("", f"agent_{number}")]
         if secret := plain(seen):
             agent["secret"] = cut(secret, where, "secret", missing)
-        agent["profile"] = {key: cut(text, where, key, missing) for key, text in task.sides[number].profile.items()}
+        agent["profile"] = {
+            key: cut(text, where, key, missing)
+            for key, found in profiles[number].items()
+            if (text := plain([piece for piece in found if piece.kind == "text" and not piece.reader]))
+        }
         agents.append(agent)
     title = " ".join(setting.partition(". ")[0].split())[:300] or task.codename
     return loaded(

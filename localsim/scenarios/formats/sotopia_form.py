@@ -145,6 +145,9 @@ _SEEN: tuple[tuple[Type, tuple[tuple[str, ...], ...]], ...] = (
 
 def type_of(data: Mapping[str, Any]) -> Type | None:
     """Return the type of an object by its keys; None for something else."""
+    said = data.get("messages", data.get("raw_messages"))
+    if isinstance(said, list) and said and not isinstance(said[0], list):
+        return None  # a chat of roles, such as those of OpenAI and Inspect
     return next((kind for kind, ways in _SEEN if any(all(key in data for key in keys) for keys in ways)), None)
 
 

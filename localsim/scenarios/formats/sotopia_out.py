@@ -65,12 +65,12 @@ def profiles_of(loaded: LoadedScenario) -> list[dict[str, Any]]:
                 "first_name": first,
                 "last_name": last,
                 "age": _age(agent) or 0,
-                "occupation": profile.occupation or "",
-                "gender": profile.gender or "",
-                "gender_pronoun": profile.pronouns or "",
-                "public_info": profile.public_info or "",
-                "personality_and_values": profile.personality_and_values or "",
-                "decision_making_style": profile.decision_making_style or "",
+                "occupation": literal(profile.occupation or ""),
+                "gender": literal(profile.gender or ""),
+                "gender_pronoun": literal(profile.pronouns or ""),
+                "public_info": literal(profile.public_info or ""),
+                "personality_and_values": literal(profile.personality_and_values or ""),
+                "decision_making_style": literal(profile.decision_making_style or ""),
                 "secret": literal(agent.secret or ""),
             }
         )

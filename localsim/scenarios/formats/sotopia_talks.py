@@ -22,7 +22,7 @@ from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import WORLD as NOBODY
 from localsim.conversation.transcript import Action, told
 from localsim.errors import InvalidInput
-from localsim.scenarios.formats.markup import Kind, literal, marked
+from localsim.scenarios.formats.markup import JUDGE, Kind, literal, marked, pieces, plain
 from localsim.scenarios.formats.reading import Missing, Unmapped
 from localsim.scenarios.formats.sotopia import (
     HINT,
@@ -64,6 +64,8 @@ _BIOGRAPHY = re.compile(
 _TOLD_GOAL = re.compile(
     r"(?P<goal>.*?)\s*\((?:Extra information: (?P<extra>.*?))?\s*(?:Hint: (?P<hint>.*?))?\)", re.DOTALL
 )
+_SECRET = re.compile(r"(?:^|(?<=\s))(?:\S+['’]s?\s+)?secrets?\s*:\s*", re.IGNORECASE)
+"""Begins what a text about a character hides: `Ilse's secrets: `."""
 _GENDERS = {"male": "Man", "female": "Woman", "nonbinary": "Nonbinary"}
 
 
@@ -183,7 +185,7 @@ def _task(where: str, log: Log, held: Files) -> Task:
     sides = []
     for name in names:
         goal = log.social_goals.get(name) or _marked(context[name]["goal"]) or "Not recorded."
-        profile, secret = biography(name, log.agents_background.get(name) or context[name]["background"])
+        profile, secret = biography(name, log.agents_background.get(name) or context[name]["background"], where, held)
         sides.append(Side(name, goal, profile, literal(secret)))
     codename = "_".join([log.codename or log.environment or log.pk or "log", *(name.lower() for name in names)])
     return Task(
@@ -225,17 +227,26 @@ def _marked(goal: str) -> str:
     return " ".join([literal(match["goal"]), *marks])
 
 
-def biography(name: str, text: str) -> tuple[dict[str, str], str]:
-    """Return the profile and the secret of a character from one text; what has another form is public information."""
-    whole = re.sub(r"</?(?:root|p)(?:\s[^<>]*)?>", "", text).strip()
-    about, _, secret = whole.partition(f"{name.split()[0]}'s secrets: ")
+def biography(name: str, text: str, where: str, held: Files) -> tuple[dict[str, str], str]:
+    """Return the profile and the secret of a character from one text; what has another form is public information.
+
+    A part that not everybody may see is a secret, if the text has other parts, too.
+    """
+    parts = pieces(text, f"{where}, background of {name}")
+    if any(part.reader == JUDGE for part in parts):
+        held.missing.note(where, "agents_background", "a part that no agent may see")
+    parts = [part for part in parts if part.reader != JUDGE]
+    some = any(not part.reader for part in parts)
+    hidden = " ".join(part.text.strip() for part in parts if part.reader and some)
+    about, *told = _SECRET.split(plain([part for part in parts if not (part.reader and some)]), maxsplit=1)
+    secret = " ".join(filter(None, [*(each.strip() for each in told), hidden]))
     match = _BIOGRAPHY.fullmatch(about.strip().removeprefix(name).strip())
     if match is None:
-        return ({"public_info": about.strip()} if about.strip() else {}), secret.strip()
-    profile = {key: value.strip() for key, value in match.groupdict().items() if value and value.strip()}
+        return ({"public_info": literal(about.strip())} if about.strip() else {}), secret
+    profile = {key: literal(value.strip()) for key, value in match.groupdict().items() if value and value.strip()}
     if "gender" in profile:
         profile["gender"] = _GENDERS[profile["gender"]]
-    return profile, secret.strip()
+    return profile, secret
 
 
 # ---- what is said ---------------------------------------------------------------------------------------------------
@@ -323,14 +334,20 @@ def _lines(text: str, names: Sequence[str], where: str) -> Iterator[tuple[int, s
     known = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
     parts = [part.strip() for part in _TURN.split(text)]
     for part in filter(None, parts):
-        starts = list(re.finditer(rf"^(?P<name>{known}):?{_ACT}", part, re.MULTILINE))
-        if len(parts) > 1:
-            starts = starts[:1]  # a turn holds one line, whatever is said in it
-        if not starts or starts[0].start():
+        begins = list(re.finditer(rf"^(?P<name>{known})\b:?(?P<act>{_ACT})?", part, re.MULTILINE))
+        if not begins or begins[0].start():
             place = f"{where}, social_interactions"
             raise InvalidInput(f"a line that no participant wrote: {part[:60]!r}", where=place)
+        # A turn holds one line, whatever is said in it; but a speech that has ended does not go on with a name.
+        starts = begins[:1]
+        for begin in begins[1:]:
+            before = part[starts[-1].end() : begin.start()].strip()
+            ended = not before.startswith('said: "') or (before.endswith('"') and len(before) > len('said: "'))
+            if ended or (begin["act"] is not None and len(parts) == 1):
+                starts.append(begin)
         for start, after in zip(starts, [*starts[1:], None], strict=True):
-            yield names.index(start["name"]), part[start.end() : after.start() if after else None].rstrip("\n")
+            whole = part[start.end() : after.start() if after else None].rstrip("\n")
+            yield names.index(start["name"]), whole
 
 
 def _act(who: int, text: str, receiver: str, names: Sequence[str], where: str, missing: Missing) -> _Act:
@@ -391,12 +408,16 @@ def _whole(text: str) -> str:
 def _scores(log: Log, names: Sequence[str], judge: str, where: str, missing: Missing) -> Iterator[Score]:
     """Yield the ratings of each agent. A rating that is only a number stands for a log that no judge has rated."""
     reasons = _reasons(log.reasoning)
+    if len(log.rewards) > len(names):
+        missing.note(where, "rewards", "more ratings than agents; the first are taken")
     for number, (name, reward) in enumerate(zip(names, log.rewards, strict=False)):
         for dimension, value in _dimensions(reward).items():
             ours = DIMENSIONS.get(dimension)
             if ours is None:
                 missing.note(where, f"rewards.{dimension}", "no dimension of this name")
-            elif isinstance(value, int | float) and not isinstance(value, bool):
+            elif not isinstance(value, int | float) or isinstance(value, bool):
+                missing.note(where, f"rewards.{dimension}", "it is no number", str(value))
+            else:
                 reason = reasons.get((number, dimension)) or (f"rated by {judge}" if judge else "rated in the log")
                 yield Score(OWN + ours, float(value), agent=name, reason=reason)
 
