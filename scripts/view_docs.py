@@ -53,6 +53,7 @@ COMPUTED = {
     "v_episodes": {
         "turns": "Number of turns of the agents",
         "tells": "Number of turns in which the rules told something",
+        "success": "Whether the newest scoring found the task reached; NULL for a task without success",
     },
     "v_turns": {"position": "turn / (turns - 1): 0 at the start of the conversation, 1 at its end"},
     "v_leaks": {"position": "turn / (turns - 1): 0 at the start of the conversation, 1 at its end"},
