@@ -37,6 +37,7 @@ from localsim.backends.scripted import ScriptedBackend  # noqa: E402
 from localsim.conversation.episode import SIMULATED, EpisodeSpec, Mode, Observation  # noqa: E402
 from localsim.conversation.modes import MODES, Ask, Say, roles  # noqa: E402
 from localsim.conversation.requests import Generation, Message, Request  # noqa: E402
+from localsim.conversation.rules.steps import Rules  # noqa: E402
 from localsim.conversation.scenario import LoadedScenario  # noqa: E402
 from localsim.conversation.transcript import Action, Transcript, Turn  # noqa: E402
 from localsim.conversation.wording.layouts import DEFAULT, FIRST  # noqa: E402
@@ -165,12 +166,17 @@ def chatter(seen: Observation, rng: random.Random) -> Action:
 
 
 def played(
-    loaded: LoadedScenario, mode: Mode, seed: int, player: Player = chatter, layout: str = FIRST
+    loaded: LoadedScenario,
+    mode: Mode,
+    seed: int,
+    player: Player = chatter,
+    layout: str = FIRST,
+    rules: Rules | None = None,
 ) -> tuple[list[Request], list[Turn]]:
     """Return the requests and turns of one episode."""
     own = roles(mode, loaded.scenario.names)
     models, layouts = dict.fromkeys(own, "chatter"), dict.fromkeys(own, layout)
-    spec = EpisodeSpec(loaded.scenario, mode, models, 0, seed, layouts=layouts)
+    spec = EpisodeSpec(loaded.scenario, mode, models, 0, seed, layouts=layouts, rules=rules)
     backend, play = ScriptedBackend("chatter", player=player), MODES[mode](spec)
     requests: list[Request] = []
     turns: list[Turn] = []

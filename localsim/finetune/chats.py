@@ -12,13 +12,18 @@ other aside, as if each turn were a row of its own.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
 
 from localsim.backends.llama.chat import ChatTokenizer
 from localsim.conversation.episode import Mode, Observation
+from localsim.conversation.grants import NOTHING
 from localsim.conversation.prompts import agent_messages, lines_of, note_of, writer_messages
 from localsim.conversation.requests import Message
+from localsim.conversation.rules.deciding import PHASED, Slot, slots
+from localsim.conversation.rules.steps import Rules, Stop, Tell
 from localsim.conversation.scenario import WRITER, Scenario
 from localsim.conversation.transcript import Transcript, Turn
 from localsim.conversation.visibility import observe
@@ -90,80 +95,106 @@ class Chat:
     notes: tuple[Noted, ...] = ()
 
 
-def chats_of(scenario: Scenario, mode: Mode, transcript: Transcript, layout: str = FIRST) -> list[Chat]:
-    """The chats of an episode: one for each agent who had a turn, or the writer's in script mode.
+def chats_of(
+    scenario: Scenario,
+    mode: Mode,
+    transcript: Transcript,
+    layout: str = FIRST,
+    rules: Rules | None = None,
+    seed: int = 0,
+) -> list[Chat]:
+    """The chats of an episode: of each agent who had a turn, or the writer's in script mode.
 
-    `layout` is that of the model to train (`conversation.wording.layouts`). In one with notes an agent has another chat
-    from each turn on at which the lines before it were not yet all that it sees later.
+    `layout` is that of the model to train (`conversation.wording.layouts`), `rules` are those of the scenario's game,
+    and `seed` is that of the episode. An agent has one chat, and another one from each turn on at which it was not
+    shown what came before, such as a question that is asked alone.
     """
-    if not transcript.turns:
-        return []
-    if LAYOUTS[layout].notes and (mode == "script" or len(scenario.names) > 1):
-        return _noted_chats(scenario, mode, transcript, layout)
-    if mode == "script":
-        lines = "\n".join(turn.line for turn in transcript.turns)
-        prompt = writer_messages(observe(scenario, mode, WRITER, Transcript()))
-        # The writer did not write what the rules told.
-        weights = tuple(0.0 if turn.told else 1.0 for turn in transcript.turns)
-        weights = weights if 0.0 in weights else ()
-        return [Chat(transcript.turns[0].speaker, (*prompt, Message("assistant", lines)), scenario.id, weights)]
-    chats = []
-    for name in scenario.names:
-        own = [turn.index for turn in transcript.turns if turn.speaker == name]
-        if own:
-            heard = Transcript(transcript.turns[: own[-1]])
-            messages = agent_messages(observe(scenario, mode, name, heard))
-            last = Message("assistant", transcript.turns[own[-1]].line)
-            chats.append(Chat(name, (*messages, last), scenario.id))
-    return chats
+    talk = _Talk(scenario, mode, transcript, layout, rules or PHASED, seed)
+    names = (WRITER,) if mode == "script" else scenario.names
+    noted = LAYOUTS[layout].notes and (mode == "script" or len(names) > 1)
+    return [chat for name in names for chat in (talk.noted(name) if noted else talk.plain(name))]
 
 
-def _noted_chats(scenario: Scenario, mode: Mode, transcript: Transcript, layout: str) -> list[Chat]:
-    """The chats of an episode in a layout with notes."""
-    chats: list[Chat] = []
-    for name in (WRITER,) if mode == "script" else scenario.names:
-        begun = len(chats)
-        for part in _parts(scenario, mode, name, transcript):
-            seen = observe(scenario, mode, name, Transcript(transcript.turns[: part[0].index]))
-            prompt = _prompt(seen, layout)
-            weights = tuple(0.0 if turn.told else 1.0 for turn in part)
-            noted = Noted(len(prompt), part[0].speaker, note_of(seen, layout=layout), len(part))
-            earlier = chats.pop() if len(chats) > begun and _goes_on(chats[-1], prompt) else None
-            if earlier:
-                weights = (*earlier.weights, *weights)
-            lines = (Message("line", turn.line) for turn in part)
+@dataclass(frozen=True)
+class _Talk:
+    """A finished conversation, prompt by prompt."""
+
+    scenario: Scenario
+    mode: Mode
+    transcript: Transcript
+    layout: str
+    rules: Rules
+    seed: int
+
+    @cached_property
+    def places(self) -> Mapping[int, Slot]:
+        """Turn -> the place that the rules gave to it; turns from one that they would not have given are missing."""
+        found: dict[int, Slot] = {}
+        talk, turns = Transcript(), self.transcript.turns
+        while len(talk) < len(turns) and not isinstance(step := self.rules.next(self.scenario, talk, self.seed), Stop):
+            given = (None,) if isinstance(step, Tell) else slots(self.scenario, talk, step)
+            for slot in given[: len(turns) - len(talk)]:
+                turn = turns[len(talk)]
+                if turn.speaker != (slot.speaker if slot else ""):
+                    return found
+                found |= {turn.index: slot} if slot else {}
+                talk = talk.plus(turn)
+        return found
+
+    def seen(self, name: str, index: int) -> Observation:
+        """What a viewer could know before a turn."""
+        place, heard = self.places.get(index), Transcript(self.transcript.turns[:index])
+        ways, since = (place.ways, place.since) if place else (None, 0)
+        return observe(self.scenario, self.mode, name, heard, NOTHING, ways, 0 if name == WRITER else since)
+
+    def prompt(self, seen: Observation) -> tuple[Message, ...]:
+        """The prompt of a viewer without its note."""
+        if seen.viewer == WRITER:
+            lines = lines_of(seen.transcript) if LAYOUTS[self.layout].notes else ()
+            return (*writer_messages(seen, layout=self.layout), *lines)
+        return agent_messages(seen, layout=self.layout)
+
+    def plain(self, name: str) -> Iterator[Chat]:
+        """The chats of a viewer in a layout without notes."""
+        turns = self.transcript.turns
+        if name == WRITER and turns:
+            lines = "\n".join(turn.line for turn in turns)
+            # The writer did not write what the rules told.
+            weights = tuple(0.0 if turn.told else 1.0 for turn in turns)
+            messages = (*self.prompt(self.seen(name, 0)), Message("assistant", lines))
+            yield Chat(turns[0].speaker, messages, self.scenario.id, weights if 0.0 in weights else ())
+        own = [turn for turn in turns if turn.speaker == name and not turn.told]
+        for _, group in groupby(own, lambda turn: place.since if (place := self.places.get(turn.index)) else 0):
+            last = list(group)[-1]
+            messages = (*self.prompt(self.seen(name, last.index)), Message("assistant", last.line))
+            yield Chat(name, messages, self.scenario.id)
+
+    def noted(self, name: str) -> list[Chat]:
+        """The chats of a viewer in a layout with notes."""
+        chats: list[Chat] = []
+        for part in self._parts(name):
+            seen = self.seen(name, part[0].index)
+            prompt, lines = self.prompt(seen), tuple(Message("line", turn.line) for turn in part)
+            earlier = chats.pop() if chats and prompt[: len(chats[-1].messages)] == chats[-1].messages else None
+            noted = Noted(len(prompt), part[0].speaker, note_of(seen, layout=self.layout), len(part))
             notes = (*(earlier.notes if earlier else ()), noted)
-            chats.append(Chat(noted.speaker, (*prompt, *lines), scenario.id, weights, notes))
-    return chats
+            chats.append(Chat(noted.speaker, (*prompt, *lines), self.scenario.id, notes=notes))
+        return chats
 
-
-def _prompt(seen: Observation, layout: str) -> tuple[Message, ...]:
-    if seen.viewer == WRITER:
-        return (*writer_messages(seen, layout=layout), *lines_of(seen.transcript))
-    return agent_messages(seen, layout=layout)
-
-
-def _goes_on(chat: Chat, prompt: Sequence[Message]) -> bool:
-    """Return True if a prompt begins with the chat."""
-    return tuple(prompt[: len(chat.messages)]) == chat.messages
-
-
-def _parts(scenario: Scenario, mode: Mode, name: str, transcript: Transcript) -> Iterator[tuple[Turn, ...]]:
-    """Yield the turns that are written after one note: an agent's own one by one, a writer's up to the next note."""
-    turns = transcript.turns
-    if name != WRITER:
-        yield from ((turn,) for turn in turns if turn.speaker == name and not turn.told)
-        return
-    start = 0
-    while start < len(turns):
-        if turns[start].told:
-            start += 1
-            continue
-        most = lines_of_note(observe(scenario, mode, WRITER, Transcript(turns[:start])))
-        told = next((turn.index for turn in turns[start:] if turn.told), len(turns))
-        end = min(told, len(turns), start + most if most else told)
-        yield turns[start:end]
-        start = end
+    def _parts(self, name: str) -> Iterator[tuple[Turn, ...]]:
+        """Yield the turns that are written after one note: an agent's own one by one, a writer's up to the next."""
+        turns = self.transcript.turns
+        if name != WRITER:
+            yield from ((turn,) for turn in turns if turn.speaker == name and not turn.told)
+            return
+        start = 0
+        while start < len(turns):
+            told = next((turn.index for turn in turns[start:] if turn.told), len(turns))
+            most = lines_of_note(self.seen(name, start)) or told
+            end = min(told, start + most)
+            if end > start:
+                yield turns[start:end]
+            start = max(end, start + 1)
 
 
 def row_of(chat: Chat, tokenizer: ChatTokenizer) -> TrainingRow:

@@ -11,6 +11,7 @@ from typing import Any
 from localsim.conversation.requests import Message, Role
 from localsim.conversation.wording.layouts import FIRST
 from localsim.errors import InvalidInput
+from localsim.families import rules_of
 from localsim.finetune.chats import Chat, chats_of
 from localsim.paths import read_json_lines, whole_file
 from localsim.store.database import Store
@@ -83,7 +84,8 @@ def chats_of_episodes(store: Store, episode_ids: Sequence[str], layout: str = FI
     with store.held() as held:
         for episode_id in episode_ids:
             stored = load_episode(held, episode_id)
-            chats += chats_of(stored.scenario, "agents", stored.transcript, layout)
+            rules = rules_of(stored.scenario, stored.index)
+            chats += chats_of(stored.scenario, "agents", stored.transcript, layout, rules, stored.seed)
     return chats
 
 

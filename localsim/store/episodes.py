@@ -40,6 +40,8 @@ class StoredEpisode:
     """First disclosures that the leakage detector found (columns of v_leaks); empty if it has not run."""
     see: str = ""
     """Grants of the agents; empty where nothing was granted."""
+    index: int = 0
+    """Counts the episodes of one scenario, mode and model from 0."""
 
     @property
     def condition(self) -> str:
@@ -119,6 +121,7 @@ def load_episode(store: Store, episode_id: str) -> StoredEpisode:
         mode=episode["mode"],
         model=episode["model"],
         seed=episode["seed"],
+        index=episode["episode_index"],
         status=episode["status"],
         stop_reason=episode["stop_reason"],
         error=episode["error"],

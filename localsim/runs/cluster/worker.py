@@ -112,7 +112,7 @@ class Worker(Watcher):
         until = time.monotonic() + NEWS_S
         with self._changed:
             for task in tasks:
-                spec = replace(task.spec, rules=rules_of(task.spec.scenario))
+                spec = replace(task.spec, rules=rules_of(task.spec.scenario, task.spec.index))
                 self._recorded[episode_id_of(self._run_id, spec)] = task.recorded
                 self._tasks.append(spec)
             self._stop = self._stop or stop

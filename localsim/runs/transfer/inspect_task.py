@@ -88,7 +88,7 @@ def _talk(chosen: Mapping[str, LoadedScenario], mode: Mode, seed: int) -> Any:
             index=state.epoch - 1,
             run_seed=seed,
             sampling=_SAMPLING,
-            rules=rules_of(scenario),
+            rules=rules_of(scenario, state.epoch - 1),
         )
         turns: list[Turn] = []
         try:
