@@ -14,11 +14,12 @@ from localsim.conversation.modes import MODES, Ask
 from localsim.conversation.requests import Generation
 from localsim.conversation.scenario import Agent, AnswerKey, LoadedScenario, ScenarioFile
 from localsim.errors import InvalidInput, ScenarioInvalid
-from localsim.families import FAMILIES, PLAYERS
+from localsim.families import FAMILIES, PLAYERS, rules_of
 from localsim.families.interviews.answers import answers_in, refused
 from localsim.families.interviews.family import document
 from localsim.families.interviews.items import Bank, Item, order_at, question
 from localsim.families.players import any_way
+from localsim.finetune.chats import chats_of
 from localsim.reports.audit import audit_run
 from localsim.reports.audit.prompts import found_in
 from localsim.reports.audit.turns import Readers
@@ -80,6 +81,16 @@ def test_each_item_is_asked_without_the_others_unless_it_follows_one() -> None:
     assert "Ida: Ottilie" in texts[4] and "[answer-3" not in "".join(texts[1:]).replace("Ida [answer-3 A]", "")
     assert len({request.messages[0].content for request in requests}) == 1, "the opening is one, so it stays in a cache"
     assert all(request.max_tokens == 60 for request in requests)
+
+
+@pytest.mark.parametrize("layout", ["3", "4"])
+def test_a_training_chat_holds_the_items_that_were_asked_together(layout: str) -> None:
+    loaded = sheet_of()
+    talk, requests = interviewed(loaded, keyed(loaded, right=True))
+    rules = rules_of(loaded.scenario)
+    chats = chats_of(loaded.scenario, "agents", talk, layout, rules)
+    last = [*requests[:3], *requests[4:]]  # "again" goes on from "door", so that their chat has the later prompt
+    assert [chat.messages[:-1] for chat in chats] == [request.messages for request in last]
 
 
 def test_items_in_sequence_are_seen_with_those_before_and_none_after() -> None:
