@@ -23,6 +23,8 @@ from localsim.errors import GenerationFailed, InvalidInput, MalformedReply
 from localsim.families import Player, player_of
 
 PREFIX = "scripted"
+PEEKS = f"{PREFIX}:omniscient"
+"""Players who use everything that they see: they show the difference between the modes best, and in seconds."""
 
 
 class ScriptedBackend(Backend):

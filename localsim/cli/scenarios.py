@@ -18,7 +18,7 @@ from localsim.errors import InvalidInput, ScenarioInvalid, TooManyFailures, sugg
 from localsim.families import FAMILIES
 from localsim.reports.audit.prompts import playable
 from localsim.scenarios.find import find_scenarios
-from localsim.scenarios.kinds import validated
+from localsim.scenarios.kinds import validated, variants_of
 from localsim.scenarios.listing import chosen
 from localsim.scenarios.tagging import coverage
 from localsim.scenarios.writing import draw_sample, write_copy, write_generated
@@ -74,7 +74,7 @@ def show(scenario: str, reveal: bool) -> Answer:
     loaded = find_scenarios([scenario])[0]
     data = loaded.scenario.model_dump(mode="json", exclude_none=True)
     if reveal:
-        data["answer"] = dict(loaded.answer.answer)
+        data |= {key: value for key, value in loaded.answer.as_json().items() if key != "parameters"}
     return Answer(data, _shown(loaded, reveal))
 
 
@@ -97,7 +97,7 @@ def _shown(loaded: LoadedScenario, reveal: bool) -> Text:
         yield from (f"  - {thing}" for thing in found.info.things_to_try)
     if reveal:
         yield Styled("\nAnswer key (judges only)", bold=True)
-        yield from (f"  {key}: {value}" for key, value in loaded.answer.answer.items())
+        yield from (f"  {line}" for _, line in loaded.answer.lines())
 
 
 def _rules(found: Scenario) -> Text:
@@ -129,7 +129,12 @@ def validate(files: tuple[str, ...]) -> Answer:
         found = validated(files)
     except ScenarioInvalid as error:
         return Answer({"valid": False, "problems": [vars(problem) for problem in error.problems]}, (), error)
-    return Answer({"valid": True, "problems": [], "scenarios": found}, [f"{len(found)} valid"])
+    many = variants_of(files)
+    lines = [
+        f"{len(found)} valid",
+        *(f"{path}: {count} different variants, {path}@1..{count}" for path, count in many.items()),
+    ]
+    return Answer({"valid": True, "problems": [], "scenarios": found, "variants": many}, lines)
 
 
 @scenarios.command()

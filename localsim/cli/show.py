@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import textwrap
@@ -17,6 +18,7 @@ from localsim.cli import completion
 from localsim.cli.answers import DIM, Answer, Styled, Table, Text, answers
 from localsim.cli.common import HERE, Pages, Target, db_option, serve_pages, store_of, web_options
 from localsim.cli.progress import Reassurance, clean, colour_of, say
+from localsim.conversation.scenario import AnswerKey
 from localsim.errors import DatabaseError, InvalidInput, LocalsimError, writing
 from localsim.models.registry import labelled
 from localsim.reports.evidence.interviews import options_of
@@ -44,6 +46,9 @@ class _Violated(LocalsimError):
 )
 @click.option("--scores", is_flag=True, help="Also print the scores with their reasons.")
 @click.option(
+    "--reveal", is_flag=True, help="Also print the answer key: which check held, and the turn that decided it."
+)
+@click.option(
     "--lanes", "in_lanes", is_flag=True, help="Print who could read each turn, with a column for each person."
 )
 @click.option(
@@ -64,6 +69,7 @@ def show(
     episode: str | None,
     prompt: int | None,
     scores: bool,
+    reveal: bool,
     in_lanes: bool,
     file: Path | None,
     by_rule: bool,
@@ -99,7 +105,7 @@ def show(
         return Answer(messages, _prompt(messages))
     if in_lanes:
         return _lanes(found)
-    return Answer(found.as_json(), chain(_episode(store, found, scores), _remark(store, [found])))
+    return Answer(found.as_json(), chain(_episode(store, found, scores, reveal), _remark(store, [found])))
 
 
 def _searched(episode: StoredEpisode) -> bool:
@@ -183,7 +189,7 @@ def _head(found: StoredEpisode, end: str = "") -> Styled:
     return Styled(f"{found.scenario.title}  [{told}]{end}", bold=True)
 
 
-def _episode(store: Store, found: StoredEpisode, scores: bool) -> Text:
+def _episode(store: Store, found: StoredEpisode, scores: bool, reveal: bool = False) -> Text:
     names = found.scenario.names
     yield _head(found)
     why = STOPS.get(found.stop_reason or "", found.stop_reason or found.error or "")
@@ -198,13 +204,16 @@ def _episode(store: Store, found: StoredEpisode, scores: bool) -> Text:
             yield f"  {fact.id}: {fact.text}" + (" (must not be disclosed)" if fact.disclosure == "never" else "")
     yield ""
     width = min(110, max(60, shutil.get_terminal_size().columns))
-    thought = options_of(store, found, answer_key(store, found.episode_id))
+    answer = answer_key(store, found.episode_id)
+    thought = options_of(store, found, answer)
     for turn in found.turns:
         yield from _turn(found, turn, width)
         if turn["turn"] in thought:
             yield Styled(f"    ^ {thought[turn['turn']]}", DIM)
     yield ""
-    yield from (textwrap.fill(clean(line), width) for line in _outcome(store, found))
+    yield from (textwrap.fill(clean(line), width) for line in _outcome(found, answer))
+    if reveal:
+        yield from _revealed(found, answer)
     if scores:
         yield ""
         for score in found.scores:
@@ -214,9 +223,23 @@ def _episode(store: Store, found: StoredEpisode, scores: bool) -> Text:
             yield f"{score['evaluator']} {called}{whom}: {value}  {score['reason'] or ''}"
 
 
-def _outcome(store: Store, found: StoredEpisode) -> Iterator[str]:
+def _revealed(found: StoredEpisode, answer: AnswerKey) -> Text:
+    """Yield the answer key; behind each check, whether it held and the turn that decided it."""
+    yield Styled("\nAnswer key (judges only)", bold=True)
+    held = {score["name"]: score for score in found.scores}
+    for name, line in answer.lines():
+        score = held.get(name)
+        if score is None:
+            yield f"  {line}"
+            continue
+        turns = ", ".join(str(turn + 1) for turn in json.loads(score["turns_json"]))
+        where = f"turn {turns}" if turns else "no turn"
+        yield f"  {'yes' if score['value'] == 1 else 'NO '} {line}: {where} ({score['reason']})"
+
+
+def _outcome(found: StoredEpisode, answer: AnswerKey) -> Iterator[str]:
     """Yield whether the goal was reached, what is true, and the turns of hits and leaks."""
-    verdict = verdict_on(found, answer_key(store, found.episode_id)) if found.status == "completed" else None
+    verdict = verdict_on(found, answer) if found.status == "completed" else None
     if verdict is not None:
         reached = {True: "Goal reached. ", False: "Goal missed. ", None: ""}[verdict.right]
         yield f"{reached}{verdict.said} {verdict.truth}".rstrip()

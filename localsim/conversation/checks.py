@@ -42,6 +42,14 @@ class Check(Value):
         given = [name for name in CHECK_KINDS if getattr(self, name) is not None]
         return given[0] if len(given) == 1 else ""
 
+    def __str__(self) -> str:
+        """What is expected, in the words of the file: `disclosed kit_room, by Kit, before 0.5`."""
+        told = self.model_dump(mode="json", exclude_defaults=True, exclude={"name", "expected"})
+        value = told.pop(self.kind)
+        words = " to ".join(f"${each:g}" for each in value) if self.kind == "price_agreed" else value
+        what = f"{self.kind.replace('_', ' ')} {words if isinstance(words, str) else ' or '.join(words)}"
+        return ", ".join([what if self.expected else f"not {what}", *(f"{key} {given}" for key, given in told.items())])
+
 
 def _as_rule(given: Any) -> Any:
     """A name of a check, or a list of them, stands for a rule that needs them all."""
@@ -56,6 +64,11 @@ class SuccessRule(Value):
     """Names of checks; empty for all of the file."""
     at_least: Annotated[int, Field(ge=1)] | None = None
     """So many of them; all if it is not given."""
+
+    def __str__(self) -> str:
+        """Return the rule in words: `at least 1 of told_in_time, polite`."""
+        of = ", ".join(self.of) or "the checks"
+        return f"at least {self.at_least} of {of}" if self.at_least else f"all of {of}"
 
 
 GivenRule = Annotated[

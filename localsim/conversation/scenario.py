@@ -375,6 +375,13 @@ class AnswerKey:
             data["success"] = self.success.model_dump(mode="json", exclude_defaults=True)
         return data
 
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """Yield the right outcome, the checks and the rule of success: the score behind it ('' for none), a line."""
+        yield from (("", f"{key}: {value}") for key, value in self.answer.items())
+        yield from ((f"check.{check.name}", f"check {check.name}: {check}") for check in self.checks)
+        if self.checks:
+            yield "", f"success: {self.success or SuccessRule()}"
+
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> AnswerKey:
         """Return the answer key from the form that `as_json` returns."""

@@ -151,6 +151,12 @@ def omniscient(seen: Observation, rng: random.Random) -> Action:
     return family_of(seen.family).omniscient(seen, rng) or auto(seen, rng)
 
 
+def hides_nothing(scenario: Scenario) -> bool:
+    """Return True for a scenario without a family that has no fact with terms: `omniscient` then plays as `auto`."""
+    facts = (fact for agent in scenario.agents for fact in agent.facts)
+    return scenario.family in (None, EVERYDAY.name) and not any(fact.terms for fact in facts)
+
+
 def peeks(share: float) -> Player:
     """Return a player that uses another agent's side with probability `share` in each turn, else plays sensibly."""
 

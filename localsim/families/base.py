@@ -26,6 +26,7 @@ from localsim.conversation.transcript import Action, Transcript
 from localsim.conversation.wording.wordings import listed as listed
 from localsim.errors import InvalidInput, suggest
 from localsim.families.players import Player as Player
+from localsim.families.players import any_way
 from localsim.families.terms import span_of
 
 Location = tuple[str | int, ...]
@@ -265,6 +266,19 @@ class Everyday(Family):
     invitation = "Everyday conversations"
     measures = ()
     figure = ("success_rate", "explicit_end_rate", "turns", "words_per_turn")
+
+    def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
+        """Name another agent's fact that nobody has uttered, first one that both have; None without one."""
+        said = " ".join(turn.action.text for turn in seen.transcript.turns)
+        own = {term for fact in seen.me().facts for term in fact.terms}
+        others = (fact for agent in seen.agents if agent.name != seen.viewer for fact in agent.facts)
+        untold = [fact for fact in others if fact.terms and not any(self.utters(said, term) for term in fact.terms)]
+        if not untold:
+            return None
+        fact = min(untold, key=lambda each: own.isdisjoint(each.terms))
+        named = any(self.utters(fact.text, term) for term in fact.terms)
+        words = fact.text if named else f"{fact.text} I mean {fact.terms[0]}."
+        return Action("speak", words) if seen.may("speak") else any_way(seen, rng, words)
 
 
 EVERYDAY = Everyday()

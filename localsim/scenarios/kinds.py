@@ -37,6 +37,12 @@ def validated(references: Sequence[str]) -> list[str]:
     return found
 
 
+def variants_of(references: Sequence[str]) -> dict[str, int]:
+    """Return path -> number of different variants, for those of the valid files that vary."""
+    files = {source.path: source.text for reference in references for source in every_source(reference)}
+    return {path: variants_in(text, path) for path, text in files.items() if "vary" in keys_of(text)}
+
+
 def every_source(reference: str) -> list[Source]:
     """Return what a reference means, which may be the name of a situation."""
     named = [Source(str(file)) for file in situation_files() if file.stem == reference]

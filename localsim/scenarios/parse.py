@@ -49,7 +49,7 @@ def variants_in(text: str, name: str) -> int:
 
     def counted(root: yaml.MappingNode) -> list[tuple[Place, str]]:
         found, problems = varied(root)
-        totals.append(found.total if found else 0)
+        totals.append(found.total * found.orders if found else 0)
         return problems or (fill(root, found, 1) if found else [])
 
     read_document(text, name, ScenarioFile, typed=_TYPED, change=counted)

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from localsim.backends.open import absolute, chosen_model, is_file
+from localsim.backends.scripted import PEEKS
 from localsim.cli import completion
 from localsim.cli.answers import Answer, Note, Text, answers
 from localsim.cli.common import cluster_option, db_option, gpu_option, store_of, weights_from, weights_option
@@ -31,6 +32,7 @@ from localsim.cli.running.playing import strict_option
 from localsim.conversation.episode import OVERFLOWS
 from localsim.conversation.wording.variants import MOST
 from localsim.errors import Interrupted
+from localsim.families import hides_nothing
 from localsim.models.registry import constructed, labelled, resolve
 from localsim.runs import preview, runner
 from localsim.runs.plan import PRIMARY, Plan, free, layouts_of
@@ -190,6 +192,12 @@ def _run(scenarios: tuple[str, ...], options: Mapping[str, Any]) -> Answer:
     for model in dict.fromkeys((plan.model, *plan.roles.values())):
         if constructed(model):
             say(labelled(model))
+        if model == PEEKS and (blind := [each for each in plan.scenarios if hides_nothing(each.scenario)]):
+            names = ", ".join(each.scenario.id for each in blind)
+            say(
+                f"{model} has nothing to name in {names}: no fact there has terms. Add some, then: "
+                f"localsim scenarios validate {blind[0].path}"
+            )
     return simulate(plan, store, options, leaks=options["leaks"], weights=weights, cluster=cluster)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from localsim.backends.scripted import PEEKS
 from localsim.conversation.episode import Mode
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Turn
@@ -15,8 +16,6 @@ from localsim.scenarios.find import shipped
 from localsim.store.records import ScoreRecord
 from localsim.web.floor.state import Live
 
-PEEKS = "scripted:omniscient"
-"""Players who use everything that they see: what they show stands in where a class has no such line."""
 LESSON = "mutual_friends_05"
 """Their first line in it could not be known, whatever the seed."""
 

@@ -9,6 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from localsim.backends.scripted import PEEKS
 from localsim.conversation.episode import MODES
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput
@@ -26,8 +27,6 @@ from localsim.web.view_pages import store_of
 NEW = "new:"
 """Begins the choice of a scenario that a family makes from a number."""
 _MOST_DIGITS = 6
-_USUAL = "scripted:omniscient"
-"""The players that show the difference between the modes best, and in seconds."""
 _QUICK = "Seconds, without a language model."
 _FIRST = "mutual_friends_10"
 """The scenario that is chosen first: with these players only omniscient modes have an untold hit in it."""
@@ -70,7 +69,7 @@ def players(usual: str) -> list[PlayerChoice]:
     """Who can play: scripted players, the server's own model `usual`, and the models that are installed."""
     found = [
         PlayerChoice(
-            _USUAL,
+            PEEKS,
             "Scripted players who use all that they see",
             f"{_QUICK} They show best how the modes differ.",
         ),
@@ -109,7 +108,7 @@ def _chooser(request: Request, chosen: Mapping[str, str], problem: str = "", sta
         status,
         groups=_groups(),
         players=players(stage_of(request).model),
-        chosen={"scenario": _FIRST, "seed": "1", "players": _USUAL, **chosen},
+        chosen={"scenario": _FIRST, "seed": "1", "players": PEEKS, **chosen},
         problem=problem,
         busy=desk.busy,
         unfinished=[] if desk.busy else talks.unfinished(store_of(request)),
