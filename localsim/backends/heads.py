@@ -134,10 +134,10 @@ def _head(line: str, names: Sequence[str]) -> Head:
 
 def agent_of(text: str, names: Sequence[str]) -> str:
     """Return the agent whose whole name a text is, in any spelling; '' for none."""
-    words = _plain(text)
-    if not words or len(words) > _LONGEST:
+    words = plain_words(text) if len(text) <= _LONGEST else ""
+    if not words:
         return ""
-    found = [name for name in names if _plain(name) == words] or [name for name in names if _loose(name) == _loose(words)]
+    found = [name for name in names if plain_words(name) == words] or [name for name in names if _loose(name) == _loose(words)]
     return found[0] if len(found) == 1 else ""
 
 
@@ -193,7 +193,7 @@ def _named(label: str, names: Sequence[str], *, exact: bool) -> Head | None:
     if action:
         bare = bare[: action.start()] + bare[action.end() :]
     bare = bare.strip(_TRAIL).strip()
-    words = _plain(bare)
+    words = plain_words(bare)
     if not words:
         return None
     name, thought = _who(bare, words, names, exact=exact)
@@ -218,13 +218,13 @@ def _named(label: str, names: Sequence[str], *, exact: bool) -> Head | None:
 
 def _mentioned(words: str, names: Sequence[str]) -> str:
     """Return the agent whose reply a preamble announces, such as "here is May's reply to Ben"; '' for none."""
-    found = {name: re.search(rf"(?<!\bto )(?<!\bfor ){whole(_plain(name)).pattern}", words) for name in names}
+    found = {name: re.search(rf"(?<!\bto )(?<!\bfor ){whole(plain_words(name)).pattern}", words) for name in names}
     places = {name: place.start() for name, place in found.items() if place}
     return min(places, key=places.__getitem__, default="")
 
 
 @lru_cache(maxsize=4096)
-def _plain(text: str) -> str:
+def plain_words(text: str) -> str:
     """Return one form for all spellings of a text, whatever their case, width and apostrophes."""
     folded = unicodedata.normalize("NFKC", tidy(text)).casefold().replace("’", "'")
     return " ".join(unicodedata.normalize("NFKC", folded).split())
@@ -233,7 +233,7 @@ def _plain(text: str) -> str:
 @lru_cache(maxsize=4096)
 def _loose(text: str) -> str:
     """Return a text without accents, points, spaces, hyphens and apostrophes."""
-    return _LOOSE.sub("", unicodedata.normalize("NFKD", _plain(text)))
+    return _LOOSE.sub("", unicodedata.normalize("NFKD", plain_words(text)))
 
 
 def _who(label: str, words: str, names: Sequence[str], *, exact: bool) -> tuple[str, bool]:
@@ -252,17 +252,24 @@ def _who(label: str, words: str, names: Sequence[str], *, exact: bool) -> tuple[
         if kind:
             return name, kind == "thinks"
     said = [word for word in said if word.strip(".") not in _TITLES]
-    parts = [name for name in names if said and set(said) < set(_plain(name).split())]
+    parts = [name for name in names if said and set(said) < set(plain_words(name).split())]
     return (parts[0], False) if len(parts) == 1 and len(said[-1]) > 1 else ("", False)
 
 
 @lru_cache(maxsize=256)
 def _called(names: tuple[str, ...]) -> list[tuple[str, list[str]]]:
     """Return (name, words) for whole names, the longest first, and for their parts that no other name has."""
-    whole_names = [(name, _plain(name).split()) for name in sorted(names, key=len, reverse=True)]
+    whole_names = [(name, plain_words(name).split()) for name in sorted(names, key=len, reverse=True)]
     counts = Counter(part for _, own in whole_names for part in own)
     parts = [(name, [part]) for name, own in whole_names for part in own if len(own) > 1 and counts[part] == 1]
-    return whole_names + [(name, own) for name, own in parts if len(own[0]) > 2 and own[0].strip(".") not in _TITLES]
+    untitled = [(name, [word for word in own if word.strip(".") not in _TITLES]) for name, own in whole_names]
+    short = [(name, own) for name, own in untitled if 1 < len(own) < len(plain_words(name).split())]
+    return [*whole_names, *short, *((name, own) for name, own in parts if len(own[0]) > 1 and own[0].strip(".") not in _TITLES)]
+
+
+def spellings(names: Sequence[str]) -> list[tuple[str, str]]:
+    """Return (name, words) for all that can stand for a name: the whole of it, and parts that no other name has."""
+    return [(name, " ".join(own)) for name, own in _called(tuple(names))]
 
 
 def _told(extra: Sequence[str], comma: bool, label: str, names: Sequence[str]) -> str:
