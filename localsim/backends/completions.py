@@ -18,8 +18,13 @@ RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 """Codes after which another attempt may help."""
 _TOLD = 200
 """Characters of a server's own words that are kept."""
-_LENGTH = frozenset({"length", "max_tokens", "max_output_tokens", "max_length", "model_length"})
-_WITHHELD = re.compile(r"filter|safety|refus|block|prohibit|recitation|spii|sensitiv|abort|error|cancel|tool|function")
+_LENGTH = re.compile(r"length|max|limit|window")
+_WITHHELD = re.compile(
+    r"filter|safety|toxic|guardrail|refus|block|prohibit|recitation|spii|sensitiv|abort|error|fail|malformed|cancel"
+    r"|user_?stopped|insufficient|unload|interrupt|pause|tool|function|^other$|^language$"
+)
+_OWN = ("error", "message", "faultstring", "detail", "errors", "msg", "error_description", "fault", "reason", "title")
+"""Where servers say what is wrong."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,7 @@ class Refused(Exception):
 
 def decoded(body: bytes, secret: str) -> Any:
     """Return the JSON of a body, without a secret that the server repeats. Raises Again."""
-    text = body.decode("utf-8", "replace")
+    text = body.decode("utf-8-sig", "replace")
     try:
         return _without(json.loads(text), secret)
     except RecursionError:
@@ -88,20 +93,25 @@ def completion(data: Any) -> Completion:
         choice = data["choices"][0]
         message = choice["message"]
         content, apart = _content(message.get("content"))
-        usage = data.get("usage") or {}
-        counted = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens")
-        counts = [_count(each) for each in (usage.get("prompt_tokens"), usage.get("completion_tokens"), counted)]
     except (KeyError, IndexError, TypeError, AttributeError) as error:
         _raise_own(data)
         raise Again(f"a reply without choices[0].message.content ({error!r})") from None
+    if choice.get("error"):
+        _raise_own(choice)
+    counts = _counts(data.get("usage"))
     found = parted(content or "")
     thought = found.thought or apart or _thought_beside(message)
     if any(map(half_pair, (content or "", thought))):
         raise Again("a reply with half of a surrogate pair")
-    reason = str(choice.get("finish_reason") or "").lower()
-    cut = reason in _LENGTH
+    reason = _reason(choice.get("finish_reason"))
+    cut = _LENGTH.search(reason) is not None
     withheld = _withheld(message, reason, content, found.text, thought, cut=cut)
     return Completion(content, found.text, thought, counts[2], cut, counts[0], counts[1], withheld)
+
+
+def _reason(told: Any) -> str:
+    """Return why a reply ended, in lower case; some servers tell it as `{"type": "length"}`."""
+    return str((told.get("type") if isinstance(told, dict) else told) or "").lower()
 
 
 def _raise_own(data: Any) -> None:
@@ -121,38 +131,60 @@ def own_words(data: Any) -> str:
         return own_words(data[0]) if data else ""
     if not isinstance(data, dict):
         return ""
-    for name in ("error", "message", "detail", "errors", "msg"):
+    for name in _OWN:
         found = data.get(name)
         if isinstance(found, str) and found.strip():
             return " ".join(found.split())[:_TOLD]
-        if isinstance(found, dict | list) and found:
+        if isinstance(found, dict | list) and found and not (name == "message" and "content" in found):
             return own_words(found) or " ".join(json.dumps(found)[:_TOLD].split())
     return ""
 
 
 def _code(data: Any) -> int | None:
     error = data.get("error") if isinstance(data, dict) else None
-    code = error.get("code") if isinstance(error, dict) else None
-    return int(code) if isinstance(code, int) or isinstance(code, str) and code.isdecimal() else None
+    places = [each for each in (error, data) if isinstance(each, dict)]
+    code = next((each[name] for each in places for name in ("code", "status") if name in each), None)
+    whole = isinstance(code, int) or isinstance(code, str) and code.isdecimal() and len(code) < 6
+    return int(code) if whole else None
 
 
 def _content(content: Any) -> tuple[str | None, str]:
     """Return the words of a content, which may be a list of parts, and the thoughts among its parts."""
-    if not isinstance(content, list):
-        return (content if isinstance(content, str) else None), ""
+    if isinstance(content, str):
+        return content, ""
+    if not isinstance(content, list | dict):
+        return None, ""
     words, thoughts = [], []
-    for part in content:
-        if isinstance(part, dict) and isinstance(part.get("text"), str) and part.get("type") in (None, "text"):
-            words.append(part["text"])
-        elif isinstance(part, dict) and isinstance(part.get("thinking"), list | str):
-            inner = part["thinking"]
-            thoughts.append(inner if isinstance(inner, str) else _content(inner)[0] or "")
-    return "".join(words), "\n".join(thoughts)
+    for part in content if isinstance(content, list) else [content]:
+        kind = part.get("type") if isinstance(part, dict) else "text"
+        if kind in (None, "text", "output_text") and (isinstance(part, str) or isinstance(part.get("text"), str)):
+            words.append(part if isinstance(part, str) else part["text"])
+        elif kind in ("thinking", "reasoning", "thought"):
+            thoughts.append(_thoughts(part))
+    return ("".join(words) if words or isinstance(content, list) else None), "\n".join(filter(None, thoughts))
+
+
+def _thoughts(told: Any) -> str:
+    """Return the text of thoughts, which may be a text, a part with one, or a list of these."""
+    if isinstance(told, list):
+        return "\n".join(filter(None, map(_thoughts, told)))
+    if isinstance(told, dict):
+        return next(filter(None, (_thoughts(told.get(name)) for name in ("thinking", "text", "content", "summary"))), "")
+    return told.strip() if isinstance(told, str) else ""
 
 
 def _thought_beside(message: Mapping[str, Any]) -> str:
-    names = ("reasoning_content", "reasoning", "thinking", "thought", "reasoning_text")
-    return next((message[name].strip() for name in names if isinstance(message.get(name), str) and message[name]), "")
+    names = ("reasoning_content", "reasoning", "thinking", "thought", "reasoning_text", "reasoning_details")
+    return next(filter(None, (_thoughts(message.get(name)) for name in (*names, "thinking_blocks"))), "")
+
+
+def _counts(usage: Any) -> list[int]:
+    """Return the tokens of prompt, reply and thought. Raises Again."""
+    told = usage if isinstance(usage, dict) else {}
+    details = told.get("completion_tokens_details")
+    counted = details.get("reasoning_tokens") if isinstance(details, dict) else None
+    prompt = told.get("prompt_tokens", told.get("input_tokens"))
+    return [_count(each) for each in (prompt, told.get("completion_tokens", told.get("output_tokens")), counted)]
 
 
 def _count(value: Any) -> int:
@@ -167,13 +199,16 @@ def _count(value: Any) -> int:
 def _withheld(
     message: Mapping[str, Any], reason: str, content: str | None, text: str, thought: str, *, cut: bool
 ) -> str:
-    refusal = message.get("refusal")
-    if isinstance(refusal, str) and refusal.strip():
+    parts = message.get("content") if isinstance(message.get("content"), list) else []
+    refusals = (each.get("refusal") for each in (message, *parts) if isinstance(each, dict))
+    if refusal := next((each for each in refusals if isinstance(each, str) and each.strip()), ""):
         return f"the model refused: {' '.join(refusal.split())[:_TOLD]}"
     if _WITHHELD.search(reason):
         return f"the server gave no whole reply (finish_reason {reason[:60]})"
     if text.strip():
         return ""
+    if message.get("tool_calls") or message.get("function_call"):
+        return "the model called a tool"
     if thought:
         return "the limit of tokens ended it within its thoughts" if cut else "it holds thoughts and no words"
     return "" if content is None else "an empty reply"

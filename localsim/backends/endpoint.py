@@ -219,6 +219,8 @@ class EndpointBackend(ThreadedBackend):
                 return read(self._post(body), attempt)
             except Again as error:
                 problem = error
+            except RecursionError:
+                problem = Again("a reply that is nested too deeply")
             except Refused as error:
                 raise GenerationFailed(f"{self._endpoint.url}: {error}") from error
             if attempt + 1 < self._patience.attempts:
@@ -250,7 +252,7 @@ class EndpointBackend(ThreadedBackend):
         """One request, bounded in time and size. Raises Again where another attempt may help, or GenerationFailed."""
         sent = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         answer = self._send("POST", "chat/completions", sent)
-        if answer.status == 200:
+        if answer.status in (200, 201):
             return decoded(answer.body, self._key)
         raise self._problem(answer)
 
@@ -268,7 +270,8 @@ class EndpointBackend(ThreadedBackend):
         try:
             said = own_words(decoded(answer.body, self._key))
         except Again:
-            said = " ".join(hidden(answer.body[:2_000].decode("utf-8", "replace"), self._key)[:200].split())
+            text = hidden(answer.body[:2_000].decode("utf-8", "replace"), self._key)[:200]
+            said = " ".join("".join(char if char.isprintable() else " " for char in text).split())
         if 300 <= answer.status < 400:
             there = hidden(answer.headers.get("location", ""), self._key)[:200]
             said = f"a redirect to {there or 'nowhere'}, which is not followed; give that address"

@@ -50,9 +50,7 @@ _SAYS = frozenset(
     "demande sagt antwortet fragt risponde chiede diz pergunta zegt antwoordt говорит отвечает спрашивает сказал "
     "сказала ответил ответила mówi odpowiada يقول تقول قال قالت कहता कहती बोला बोली".split()
 )
-_THINKS = frozenset(
-    "thinks thought thinking whispers whispered whisper muses wonders piensa pense denkt думает".split()
-)
+_THINKS = frozenset("thinks thought thinking whispers whispered whisper muses wonders piensa pense denkt думает".split())
 _HOW = frozenset("with in while as back again and then avec con mit com to".split())
 _WOULD = frozenset("would might could will should may can".split())
 _SPEAK = frozenset("say reply respond answer speak ask respond replying responding speaking answering talk act".split())
@@ -63,9 +61,7 @@ _UNSPACED_SAYS = re.compile(
 )
 _UNSPACED_THINKS = re.compile(r"[^\W我你您]{0,8}?(?:想道?|思[うっ]た?)|[은는이가]?\s?생각(?:했다|한다)")
 _OWN_WORDS = frozenset("reply response line answer turn message words".split())
-_TITLES = frozenset(
-    "dr mr mrs ms mx st prof sir lady the a an doctor mister miss professor herr frau señor señora".split()
-)
+_TITLES = frozenset("dr mr mrs ms mx st prof sir lady the a an doctor mister miss professor herr frau señor señora".split())
 _LOOSE = re.compile("[\u0300-\u036f\u0591-\u05c7\u0640\u064b-\u065f\u0670\\W_]")
 """Accents, points and vowel marks that many leave out, and what stands between words."""
 _LABELS = frozenset(
@@ -138,12 +134,10 @@ def _head(line: str, names: Sequence[str]) -> Head:
 
 def agent_of(text: str, names: Sequence[str]) -> str:
     """Return the agent whose whole name a text is, in any spelling; '' for none."""
-    words = _plain(text)
-    if not words or len(words) > _LONGEST:
+    words = plain_words(text) if len(text) <= _LONGEST else ""
+    if not words:
         return ""
-    found = [name for name in names if _plain(name) == words] or [
-        name for name in names if _loose(name) == _loose(words)
-    ]
+    found = [name for name in names if plain_words(name) == words] or [name for name in names if _loose(name) == _loose(words)]
     return found[0] if len(found) == 1 else ""
 
 
@@ -199,7 +193,7 @@ def _named(label: str, names: Sequence[str], *, exact: bool) -> Head | None:
     if action:
         bare = bare[: action.start()] + bare[action.end() :]
     bare = bare.strip(_TRAIL).strip()
-    words = _plain(bare)
+    words = plain_words(bare)
     if not words:
         return None
     name, thought = _who(bare, words, names, exact=exact)
@@ -224,13 +218,13 @@ def _named(label: str, names: Sequence[str], *, exact: bool) -> Head | None:
 
 def _mentioned(words: str, names: Sequence[str]) -> str:
     """Return the agent whose reply a preamble announces, such as "here is May's reply to Ben"; '' for none."""
-    found = {name: re.search(rf"(?<!\bto )(?<!\bfor ){whole(_plain(name)).pattern}", words) for name in names}
+    found = {name: re.search(rf"(?<!\bto )(?<!\bfor ){whole(plain_words(name)).pattern}", words) for name in names}
     places = {name: place.start() for name, place in found.items() if place}
     return min(places, key=places.__getitem__, default="")
 
 
 @lru_cache(maxsize=4096)
-def _plain(text: str) -> str:
+def plain_words(text: str) -> str:
     """Return one form for all spellings of a text, whatever their case, width and apostrophes."""
     folded = unicodedata.normalize("NFKC", tidy(text)).casefold().replace("’", "'")
     return " ".join(unicodedata.normalize("NFKC", folded).split())
@@ -239,7 +233,7 @@ def _plain(text: str) -> str:
 @lru_cache(maxsize=4096)
 def _loose(text: str) -> str:
     """Return a text without accents, points, spaces, hyphens and apostrophes."""
-    return _LOOSE.sub("", unicodedata.normalize("NFKD", _plain(text)))
+    return _LOOSE.sub("", unicodedata.normalize("NFKD", plain_words(text)))
 
 
 def _who(label: str, words: str, names: Sequence[str], *, exact: bool) -> tuple[str, bool]:
@@ -258,17 +252,24 @@ def _who(label: str, words: str, names: Sequence[str], *, exact: bool) -> tuple[
         if kind:
             return name, kind == "thinks"
     said = [word for word in said if word.strip(".") not in _TITLES]
-    parts = [name for name in names if said and set(said) < set(_plain(name).split())]
+    parts = [name for name in names if said and set(said) < set(plain_words(name).split())]
     return (parts[0], False) if len(parts) == 1 and len(said[-1]) > 1 else ("", False)
 
 
 @lru_cache(maxsize=256)
 def _called(names: tuple[str, ...]) -> list[tuple[str, list[str]]]:
     """Return (name, words) for whole names, the longest first, and for their parts that no other name has."""
-    whole_names = [(name, _plain(name).split()) for name in sorted(names, key=len, reverse=True)]
+    whole_names = [(name, plain_words(name).split()) for name in sorted(names, key=len, reverse=True)]
     counts = Counter(part for _, own in whole_names for part in own)
     parts = [(name, [part]) for name, own in whole_names for part in own if len(own) > 1 and counts[part] == 1]
-    return whole_names + [(name, own) for name, own in parts if len(own[0]) > 2 and own[0].strip(".") not in _TITLES]
+    untitled = [(name, [word for word in own if word.strip(".") not in _TITLES]) for name, own in whole_names]
+    short = [(name, own) for name, own in untitled if 1 < len(own) < len(plain_words(name).split())]
+    return [*whole_names, *short, *((name, own) for name, own in parts if len(own[0]) > 1 and own[0].strip(".") not in _TITLES)]
+
+
+def spellings(names: Sequence[str]) -> list[tuple[str, str]]:
+    """Return (name, words) for all that can stand for a name: the whole of it, and parts that no other name has."""
+    return [(name, " ".join(own)) for name, own in _called(tuple(names))]
 
 
 def _told(extra: Sequence[str], comma: bool, label: str, names: Sequence[str]) -> str:

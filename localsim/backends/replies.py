@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+from localsim.backends.choices import chosen, spelled
 from localsim.backends.elements import without_tags
 from localsim.backends.heads import UNSEEN, Head, agent_of, head_of
 from localsim.conversation.requests import LEFT_OUT, UNREAD, Generation, Request
@@ -139,6 +140,8 @@ class _Reader:
         if found.lines and _CODE.match(found.lines[0]):
             return Read("", _IS_CODE)
         heads = [head_of(line, self._names) for line in found.lines]
+        if choice := self._choice(heads):
+            return choice
         own = next((place for place, head in enumerate(heads) if self._is_own(head)), None)
         if own is None:
             return self._nameless(found, heads)
@@ -149,6 +152,22 @@ class _Reader:
         if not head.rest.strip() and after and after[0].kind in ("plain", "label") and not head.bracket:
             head, after = replace(head, rest=after[0].rest), after[1:]
         return self._made(head, left_out=found.left_out or bool(before), more=bool(after))
+
+    def _choice(self, heads: Sequence[Head]) -> Read | None:
+        """Read a choice without a bracket, in a reply in which nothing but choices can be made."""
+        ways = self._form.lines[0].ways
+        if any(isinstance(way, str) and way not in ("leave", "none") for way in ways):
+            return None
+        found = [chosen(text, ways, self._name) for head in heads if (text := self._offered(head))]
+        if not found or not found[0] or len(set(filter(None, found))) > 1:
+            return None
+        return Read(f" [{found[0]}]", left_out=True, named=self._is_own(heads[0]))
+
+    def _offered(self, head: Head) -> str:
+        """Return what in a line can be a choice: "Xena" names one, and "Xena: No." is the line of somebody else."""
+        if head.kind == "agent" and not self._is_own(head):
+            return "" if head.rest.strip() else head.name
+        return "" if head.kind == "aside" else f"{head.bracket} {head.rest}"
 
     def _is_own(self, head: Head) -> bool:
         return head.kind == "agent" and head.name == self._name
@@ -175,8 +194,9 @@ class _Reader:
             return Read("", f"it holds a line of {rest[0].name}" if rest else "it holds no words that are spoken")
         return replace(self._made(spoken[0], left_out=left_out, more=bool(rest)), named=False)
 
-    @staticmethod
-    def _is_remark(line: str, followed: bool) -> bool:
+    def _is_remark(self, line: str, followed: bool) -> bool:
+        if (square := _SQUARE.match(line.lstrip(" *_`"))) and self._acts(square[1]):
+            return False
         preamble = followed and (line.rstrip(" *_").endswith((":", "：")) or _AGREED.fullmatch(line) is not None)
         return preamble or _REMARK.fullmatch(line) is not None
 
@@ -197,13 +217,11 @@ class _Reader:
 
     def _with_action(self, head: Head) -> Head:
         """Return a line whose action stands before its name, and is spelled as in the prompt: `May: [LEAVE] Bye.`."""
-        if not head.bracket and (found := _SQUARE.match(head.rest.lstrip())) and self._acts(found[1]):
-            head = replace(head, bracket=found[1].strip(), rest=head.rest.lstrip()[found.end() :].lstrip(":： "))
-        word, space, values = head.bracket.partition(" ")
-        known = [each for each in self._actions if each.casefold() in (word.casefold(), head.bracket.casefold())]
-        if len(known) == 1:
-            return replace(head, bracket=known[0] if " " in known[0] else f"{known[0]}{space}{values}")
-        return head
+        if not head.bracket and (found := _SQUARE.match(head.rest.strip(" *_`"))) and self._acts(found[1]):
+            head = replace(head, bracket=found[1].strip(), rest=head.rest.strip(" *_`")[found.end() :].lstrip(":： *_"))
+        kind = next((each for each in self._actions if each.casefold() == head.bracket.casefold()), "")
+        ways = next((line.ways for line in self._form.lines if line.speaker == head.name), self._form.lines[0].ways)
+        return replace(head, bracket=kind or spelled(head.bracket, ways, head.name or self._name))
 
     def _said(self, rest: str) -> tuple[str, bool]:
         """Return the words without remarks that the grammar of local models does not admit, and if there were any."""
