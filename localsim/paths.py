@@ -225,6 +225,11 @@ def read_text(path: Path) -> str:
     """
     try:
         data = path.read_bytes()
+        if data.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
+            hint = "save the sheet or the text as CSV or as UTF-8 text"
+            raise InvalidInput("a workbook, document or archive, and no text", where=str(path), hint=hint)
+        if b"\0" in data[:2]:
+            raise InvalidInput("not UTF-8 text: UTF-16 without a mark", where=str(path), hint="save it as UTF-8")
         marked = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         return data.decode("utf-16" if marked else "utf-8-sig")
     except UnicodeDecodeError as error:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 import yaml
 
@@ -162,6 +164,10 @@ def test_the_commands_say_what_they_did_and_an_exact_run_that_differs_has_exit_c
     bad = changed(archive, name, lambda content: content + b'{"turn": {"turn": 99}}\n', listed=True)
     assert localsim(["replay", str(bad)]) == 6
     assert "1 episode of an exact run differ" in capsys.readouterr().err
+    with duckdb.connect(os.environ["LOCALSIM_DB"]) as connection:
+        connection.execute("""UPDATE runs SET models_json = '{"openai:http://127.0.0.1:1/v1#m": {"kind": "remote"}}'""")
+    assert localsim(["bundle", "@last", "-o", "mine.zip"]) == 0
+    assert "localsim replay will refuse this archive: openai:" in capsys.readouterr().err
 
 
 # ---- what was changed is named --------------------------------------------------------------------------------------

@@ -196,6 +196,7 @@ def table(separator: str) -> str:
     return "".join(f"{line}\r\n" for line in quoted)
 
 
+THREE = [{"speaker": name, "text": "Hm."} for name in ("Ana", "Ben", "Eve")]
 WHOLE = {"conversation": 1, "turns": [{"speaker": name, "text": text} for _, name, text in ROWS[1:]]}
 FORMS = {
     "semicolons": table(";").encode(),
@@ -205,6 +206,7 @@ FORMS = {
     "a mark of UTF-8": table(",").encode("utf-8-sig"),
     "UTF-16": table("\t").encode("utf-16"),
     "empty rows of Excel": table(";").encode() + b";;\r\n;;\r\n",
+    "returns of an old Mac": table(",").replace("\r\n", "\r").encode(),
     "a blank line before": b"\n" + table(";").encode(),
     "indented JSON": json.dumps(WHOLE, indent=2).encode(),
     "an indented list": json.dumps([WHOLE], indent=2).encode("utf-8-sig"),
@@ -238,13 +240,29 @@ def test_who_reads_a_turn_comes_in_and_what_may_say_so_is_refused(tmp_path: Path
     rows = store.rows("SELECT readers_json r FROM turns ORDER BY turn")
     assert [row["r"] and json.loads(row["r"]) for row in rows] == [["Ana", "Ben"], None, ["Eve", "Ana", "Ben"]]
     assert found.notes == {talk.note: 1}
-    for column, problem in (
-        ("to", "may say who reads"),
-        ("Whisper", "may say who reads"),
-        ("readers", "takes no part"),
-    ):
-        file.write_text(f"conversation,speaker,text,{column}\n1,Ana,Psst,Zoe\n1,Ben,Yes,\n")
+    file.write_text("conversation,speaker,text,goal,page,\n1,Ana,Hi,Win,1,note\n1,Ben,Yes,,2,\n1,Ana,Oh,Flee,2,\n")
+    (talk,) = read_talks(file, "auto", nothing_found)
+    assert isinstance(talk, HumanTalk) and talk.note == (
+        "columns that are not read: page, without a name (6); several values, of which the first counts: goal"
+    )
+    may = "may say who reads"
+    for row, problem in {
+        **{f"{name}\n1,Ana,Psst,Zoe": may for name in ("to", "Whisper", "visibility", "is_private", "Seen by", "cc")},
+        "readers\n1,Ana,Psst,Zoe": "takes no part",
+        "Empfänger\n1,Ana,Psst,ben": may,
+        "type\n1,Ana,Psst,whisper": may,
+        "secret\n1,Ana,Psst,yes": may,
+        "text\n1,Ana,Psst,Oh": "two columns have the name text",
+        "mood\n1,Ana (to Ben),Psst,calm": "may speak to some only",
+        "mood\n1,Ben -> Eve,Psst,calm": "may speak to some only",
+        "mood\n1,Ana,[private to ['Ben']] Psst,calm": "a text for some only",
+    }.items():
+        file.write_text(f"conversation,speaker,text,{row}\n1,Ben,Yes,\n1,Eve,Oh,\n")
         with pytest.raises(InvalidInput, match=problem):
+            list(read_talks(file, "auto", nothing_found))
+    for whole in ({"readers": ["Ana"]}, {"turns": [{"speaker": "Ana", "text": "Psst", "meta": {"x": "Ben"}}]}):
+        file.write_text(json.dumps({**WHOLE, **whole, "turns": [*whole.get("turns", []), *THREE]}))
+        with pytest.raises(InvalidInput, match=may):
             list(read_talks(file, "auto", nothing_found))
 
 
@@ -400,7 +418,7 @@ def test_a_defect_in_any_file_stores_nothing(store: Store, tmp_path: Path) -> No
     assert not store.path.exists() or not store.rows("SELECT * FROM runs")
 
 
-BAD: dict[str, tuple[str, str, str]] = {
+BAD: dict[str, tuple[str, ...]] = {
     "empty": ("a.json", "", "a.json"),
     "no_json": ("a.json", '[{"uuid": }]', "a.json:1:11"),
     "no_list": ("a.json", "[3]", "a.json"),
@@ -425,6 +443,16 @@ BAD: dict[str, tuple[str, str, str]] = {
         '{"conversation": 1, "speaker": "Ana", "text": "hi", "scenario": "mutual_friends_01"}\n',
         "a.jsonl:1",
     ),
+    "a_workbook": ("a.csv", "PK\x03\x04\x14", "a.csv", "a workbook"),
+    "utf_16": ("a.csv", "c\x00o\x00", "a.csv", "not UTF-8 text: UTF-16 without"),
+    "whatsapp": ("a.txt", "[12.11.23, 10:15:00] Ana: Hi\n", "a.txt", "the format is not recognised"),
+    "script": ("a.txt", "{pause}\nANA: Hi\n", "a.txt", "the format is not recognised"),
+    "openai": ("a.jsonl", '{"messages": [{"role": "user", "content": "hi"}]}\n{}\n', "a.jsonl:1", "a chat of roles"),
+    "sharegpt": ("a.json", '[{"conversations": [{"from": "gpt", "value": "x"}]}]', "conversation 1", "a chat of roles"),
+    "lmsys": ("a.jsonl", '{"conversation": [{"role": "user", "content": "x"}]}', "a.jsonl:1", "a chat of roles"),
+    "inspect": ("a.json", '{"eval": {}, "samples": [{"messages": [{}]}]}', "a.json:1", "a log of Inspect"),
+    "privacylens": ("a.json", '[{"name": "x", "seed": {}, "vignette": {}}]', "conversation 1", "seeds of PrivacyLens"),
+    "our_own": ("a.jsonl", '{"episode_id": "x", "run_id": "r", "turns": [{}]}', "a.jsonl:1", "an export of localsim"),
     "scenario_without_agents": (
         "a.jsonl",
         '{"conversation": 1, "speaker": "Ana", "text": "hi", "scenario": {"id": "x"}}\n',
@@ -435,12 +463,12 @@ BAD: dict[str, tuple[str, str, str]] = {
 
 @pytest.mark.parametrize("case", BAD)
 def test_a_bad_file_is_one_clear_error(case: str, store: Store, tmp_path: Path) -> None:
-    name, text, place = BAD[case]
+    name, text, place, *reason = BAD[case]
     file = tmp_path / name
     file.write_text(text)
     with pytest.raises(InvalidInput) as error:
         imported(store, file)
-    assert str(error.value.where).endswith(place) and error.value.message
+    assert str(error.value.where).endswith(place) and error.value.message.startswith(*reason or [""])
     assert error.value.hint, "it says what to do next"
 
 

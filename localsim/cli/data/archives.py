@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from localsim.cli.answers import Answer, Text, answers
+from localsim.cli.answers import Answer, Note, Text, answers
 from localsim.cli.common import Target, db_option, refuse_unwritable, run_argument, store_of
 from localsim.cli.progress import Progress, say
 from localsim.conversation.episode import counted
@@ -29,6 +29,7 @@ def bundle(run: str, output: Path | None, db: str | None) -> Answer:
     localsim bundle @last -o talk.zip
     """
     from localsim.runs.transfer.bundle import bundle as write
+    from localsim.runs.transfer.replay import why_not
 
     store = store_of(db)
     run_id = store.run_id(run)
@@ -41,6 +42,9 @@ def bundle(run: str, output: Path | None, db: str | None) -> Answer:
         yield f"{target}: {counted(kinds.count('episodes'))}, {kinds.count('scenarios')} scenarios"
         for name, identity in manifest["models"].items():
             yield f"  {name}: {identity.get('file', identity['kind'])}, sha256 {identity.get('sha256', 'none')}"
+
+        if problem := why_not(manifest["repro"], manifest["models"])[0]:
+            yield Note(f"localsim replay will refuse this archive: {problem}")
 
     return Answer({"file": str(target), **manifest}, text())
 

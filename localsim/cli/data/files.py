@@ -190,7 +190,7 @@ def _imported(found: Imported) -> Text:
         return
     yield f"run {found.run_id}: {found.conversations} conversations on {found.scenarios} scenarios"
     yield from (f"  {count} left out: {reason}" for reason, count in found.left_out.items())
-    yield from (f"  {count} without a family: {note}" for note, count in found.notes.items())
+    yield from (f"  {count} with a limit: {note}" for note, count in found.notes.items())
     for name, (equal, unread, n) in found.agreement.items():
         missing = f" ({unread} could not be read)" if unread else ""
         yield f"  {name}, as read from the words, equals the corpus's own in {equal} of {n} conversations{missing}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -62,14 +62,28 @@ class Replayed:
         }
 
 
+def why_not(repro: str, models: Iterable[str]) -> tuple[str, str]:
+    """Return why nothing can play a run again, and what to do instead; ('', '') if it can be."""
+    if repro == "imported":
+        return "it holds imported conversations, which nothing can play again", ""
+    for name in models:
+        if name == NAME:
+            return "a person played in it, whose turns nothing can write again", ""
+        if [each for each in trust.reaching([name]) if each != name or not name.startswith(REPLIES)]:
+            hint = "play its scenarios with localsim run, and name the model there"
+            return f"{name} wrote in it, which an archive cannot hold", hint
+    return "", ""
+
+
 def plan_in(archive: Archive, folder: Path, where: str) -> Plan:
     """Return the plan of an archive for this machine; lines of scripted players are written to `folder`.
 
     Raises InvalidInput for people, servers and changed scenarios, ModelMissing for a model that is not here.
     """
     manifest = archive.manifest
-    if manifest["repro"] == "imported":
-        raise InvalidInput("it holds imported conversations, which nothing can play again", where=where)
+    problem, hint = why_not(manifest["repro"], manifest["models"])
+    if problem:
+        raise InvalidInput(problem, where=where, hint=hint or None)
 
     def scenario_of(scenario_hash: str) -> LoadedScenario:
         if scenario_hash not in archive.scenarios:
@@ -95,11 +109,6 @@ def plan_in(archive: Archive, folder: Path, where: str) -> Plan:
 
 def _here(name: str, identity: Mapping[str, Any], archive: Archive, folder: Path, where: str) -> str:
     """Return the name that a model of the archive has on this machine."""
-    if name == NAME:
-        raise InvalidInput("a person played in it, whose turns nothing can write again", where=where)
-    if [each for each in trust.reaching([name]) if each != name or not name.startswith(REPLIES)]:
-        hint = "play its scenarios with localsim run, and name the model there"
-        raise InvalidInput(f"{name} wrote in it, which an archive cannot hold", where=where, hint=hint)
     if name.startswith(REPLIES):
         file = folder / f"{len(list(folder.iterdir()))}.jsonl"
         file.write_bytes(archive.replies[name])

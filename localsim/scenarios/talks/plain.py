@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,20 +29,31 @@ from localsim.conversation.human_talks import (
     shortened,
     turns_with_readers,
 )
-from localsim.conversation.names import same, tidy
+from localsim.conversation.names import problem_of, same, tidy, whole
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import ACTION_TYPES
 from localsim.errors import InvalidInput, suggest
+from localsim.paths import json_text
 
 COLUMNS = ("conversation", "speaker", "text")
 _OPTIONAL = ("action", "readers", "scenario", "title", "setting", "goal", "secret")
-_HINT = f"columns: {', '.join(COLUMNS)}; optional: {', '.join(_OPTIONAL)}"
+HINT = f"columns: {', '.join(COLUMNS)}; optional: {', '.join(_OPTIONAL)}"
 _SEPARATORS = ",;\t|"
 _TOLD = re.compile(r'\s*"?sep=(.)"?[ \t\r]*(?:\n|$)', re.IGNORECASE)
-_MAYBE_READERS = frozenset(
-    "to private reader visible visible_to hidden recipient recipients addressee whisper whispered_to audience".split()
+_MAYBE_READERS = re.compile(
+    r"privat|privé|reader|visib|hidden|recipient|receiver|address(?:ed|ee)|whisper|audience|viewer|listener|confiden"
+    r"|public|(?<![a-z])(?:to|cc|bcc|dm|seen|only|scope)(?![a-z])",
+    re.IGNORECASE,
 )
-"""Columns of other people's tables that may say who reads a turn."""
+"""In the name of a column: it may say who reads a turn."""
+_SOME_ONLY = re.compile(r"privat\w*|privé\w*|whisper\w*|hidden|secret|confidential|dm|direct( message)?", re.IGNORECASE)
+"""A value of a column that says so."""
+_YES_NO = frozenset(("true", "false", "yes", "no", "1", "0", "x"))
+_MARKED = re.compile(r"\s*[\[({<*]+\s*(?:private|privately|whisper\w* to|only (?:to|for)|dm)\b", re.IGNORECASE)
+"""Begins a text that some only could read."""
+_AIMED = re.compile(r"(?:->|→|=>|>|\bto\b|\bwhisper|\bprivat|\baside\b|\bdm\b|\bonly\b)", re.IGNORECASE)
+"""Stands in the name of a speaker who may have spoken to some only."""
+_PUBLIC = "which would become public"
 RENAMED = "a name cannot be that of an agent here; Person A and so on stand for the speakers"
 Find = Callable[[str, str], LoadedScenario]
 """Returns the scenario of (reference, place in the file). Raises InvalidInput."""
@@ -80,8 +91,10 @@ class _Gathered:
     where: str
     head: dict[str, Any]
     turns: list[tuple[str, Turn]] = field(default_factory=list)
-    others: dict[str, None] = field(default_factory=dict)
-    """Columns that nothing reads."""
+    others: dict[str, list[tuple[str, str, str]]] = field(default_factory=dict)
+    """Column that nothing reads -> (place, speaker or '', value)."""
+    varies: dict[str, None] = field(default_factory=dict)
+    """Fields that have several values, of which the first counts."""
 
 
 def is_table(text: str) -> bool:
@@ -91,14 +104,15 @@ def is_table(text: str) -> bool:
 
 def _body(text: str) -> str:
     """Return a table without blank lines before it and without a line `sep=;`, which tells Excel the separator."""
-    return (text.partition("\n")[2] if _TOLD.match(text) else text).lstrip("\r\n")
+    lines = text if "\n" in text else text.replace("\r", "\n")  # as old versions of Excel for the Mac wrote
+    return (lines.partition("\n")[2] if _TOLD.match(lines) else lines).lstrip("\r\n")
 
 
 def _separator(text: str) -> str:
     """Return the separator of cells that gives the header most of the columns: Excel writes `;` in much of Europe."""
     if found := _TOLD.match(text):
         return found[1]
-    header = text.lstrip().partition("\n")[0]
+    header = _body(text).partition("\n")[0]
     return max(_SEPARATORS, key=lambda each: len(_cells(header, each) & {*COLUMNS, *_OPTIONAL}))
 
 
@@ -116,17 +130,20 @@ def rows_of_csv(text: str, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
         missing = [name for name in COLUMNS if name not in header]
         if missing:
             there = f"; there are {', '.join(filter(None, header))}" if any(header) else ""
-            raise InvalidInput(f"no column {', '.join(missing)}{there}", where=f"{path}:{before + 1}", hint=_HINT)
-        reader.fieldnames = header
+            raise InvalidInput(f"no column {', '.join(missing)}{there}", where=f"{path}:{before + 1}", hint=HINT)
+        if twice := [name for name in header if name and header.count(name) > 1]:
+            problem = f"two columns have the name {twice[0]}"
+            raise InvalidInput(problem, where=f"{path}:{before + 1}", hint="give each column a name of its own")
+        reader.fieldnames = [name or f"without a name ({number})" for number, name in enumerate(header, start=1)]
         for row in reader:
             where = f"{path}:{before + reader.line_num}"
             if not any(cell for cells in row.values() for cell in ([cells] if isinstance(cells, str) else cells or ())):
                 continue
             if None in row or None in row.values():
-                raise InvalidInput("a row with more or fewer cells than the header", where=where, hint=_HINT)
+                raise InvalidInput("a row with more or fewer cells than the header", where=where, hint=HINT)
             yield where, {name: cell for name, cell in row.items() if cell}
     except csv.Error as error:
-        raise InvalidInput(f"not CSV: {error}", where=f"{path}:{before + reader.line_num}", hint=_HINT) from error
+        raise InvalidInput(f"not CSV: {error}", where=f"{path}:{before + reader.line_num}", hint=HINT) from error
 
 
 def read_rows(
@@ -138,14 +155,19 @@ def read_rows(
     """
     gathered: dict[tuple[str, str], _Gathered] = {}
     for where, row in rows:
-        given = {key: value for key, value in row.items() if value is not None}
-        head = checked(Whole, given, where, _HINT)
-        own = gathered.setdefault((head.conversation.strip(), where if "turns" in given else ""), _Gathered(where, {}))
-        own.head = {**head.model_dump(exclude_none=True), **own.head}
-        lines = checked(_Lines, given, where, _HINT).turns if "turns" in given else [given]
-        own.turns += [(where, checked(Turn, line, where, _HINT)) for line in lines]
-        for line in (given, *(lines if "turns" in given else ())):
-            own.others |= _unread(line, where)
+        given = _known_names(row)
+        head = checked(Whole, given, where, HINT)
+        is_whole = "turns" in given
+        own = gathered.setdefault((head.conversation.strip(), where if is_whole else ""), _Gathered(where, {}))
+        fields = head.model_dump(exclude_none=True)
+        own.varies |= {key: None for key, value in fields.items() if own.head.get(key, value) != value}
+        own.head = {**fields, **own.head}
+        lines = list(map(_known_names, checked(_Lines, given, where, HINT).turns)) if is_whole else [given]
+        own.turns += [(where, checked(Turn, line, where, HINT)) for line in lines]
+        if is_whole:
+            _unread(own, given, {*Whole.model_fields, "turns"}, where)
+        for line in lines:
+            _unread(own, line, set(Turn.model_fields) | (set() if is_whole else set(Whole.model_fields)), where)
     for one in gathered.values():
         try:
             yield _talk(one, path, find, family)
@@ -153,14 +175,44 @@ def read_rows(
             yield reason
 
 
-def _unread(line: Mapping[str, Any], where: str) -> dict[str, None]:
-    """Return the columns that nothing reads. Raises InvalidInput for one that may say who reads a turn."""
-    others = [name for name in line if name not in (*COLUMNS, *_OPTIONAL, "turns")]
-    for name in others:
-        if name.casefold() in _MAYBE_READERS:
-            hint = "call it readers if it says who can read a turn; leave it out if everybody can"
-            raise InvalidInput(f"{name!r} may say who reads a turn, which would become public", where=where, hint=hint)
-    return dict.fromkeys(filter(None, others))
+def _known_names(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an object that hold something, with names as a table has them."""
+    return {name.strip().casefold(): value for name, value in row.items() if value is not None}
+
+
+def _unread(own: _Gathered, line: Mapping[str, Any], known: set[str], where: str) -> None:
+    """Keep the columns that nothing reads. Raises InvalidInput for one that may say who reads a turn."""
+    for name, value in line.items():
+        if name not in known:
+            own.others.setdefault(name, []).append((where, str(line.get("speaker", "")), json_text(value)))
+            if _MAYBE_READERS.search(name) or _SOME_ONLY.fullmatch(str(value).strip()):
+                raise _may_be_private(name, where)
+
+
+def _may_be_private(name: str, where: str) -> InvalidInput:
+    hint = "call it readers if it says who can read a turn; leave it out if everybody can"
+    return InvalidInput(f"{name!r} may say who reads a turn, {_PUBLIC}", where=where, hint=hint)
+
+
+def _refuse_private(one: _Gathered, speakers: Sequence[str]) -> None:
+    """Raise InvalidInput where a speaker, a text or a column may say that some only could read a turn."""
+    for where, turn in one.turns:
+        name = tidy(turn.speaker)
+        others = [other for other in speakers if other != name and whole(other, re.IGNORECASE).search(name)]
+        if problem_of(name) is not None and (others or _AIMED.search(name)):
+            hint = "name only the speaker there, and who can read the turn in the column readers"
+            raise InvalidInput(f"the speaker {name!r} may speak to some only, {_PUBLIC}", where=where, hint=hint)
+        if (turn.secret or "").strip().casefold() in _YES_NO:
+            raise _may_be_private("secret", where)
+        if _MARKED.match(turn.text):
+            hint = "put who can read it into the column readers, and leave the mark out"
+            raise InvalidInput(f"a text for some only, {_PUBLIC}: {turn.text[:60]!r}", where=where, hint=hint)
+    names = [name for name in speakers if len(name) > 1 and problem_of(name) is None]
+    for column, values in one.others.items():
+        for where, speaker, value in values:
+            named = {name for name in names if whole(name, re.IGNORECASE).search(value)}
+            if named - {tidy(speaker)} and len(named) < len(speakers):
+                raise _may_be_private(column, where)
 
 
 def _talk(one: _Gathered, path: str, find: Find, family: str | None) -> HumanTalk:
@@ -169,13 +221,15 @@ def _talk(one: _Gathered, path: str, find: Find, family: str | None) -> HumanTal
             hint = suggest(turn.action, ACTION_TYPES) or f"actions: {', '.join(ACTION_TYPES)}"
             raise InvalidInput(f"unknown action {turn.action!r}", where=where, hint=hint)
     speakers = list(dict.fromkeys(tidy(turn.speaker) for _, turn in one.turns))
+    _refuse_private(one, speakers)
     scenario, names = _scenario(one, speakers, path, find, family)
     said = [
         (names[tidy(turn.speaker)], turn.action, turn.text, _readers(turn, names, where)) for where, turn in one.turns
     ]
     turns, readers = turns_with_readers(said)
-    renamed = [RENAMED] if "scenario" not in one.head and any(names[name] != name for name in speakers) else []
-    unread = [f"columns that are not read: {', '.join(one.others)}"] if one.others else []
+    notes = [RENAMED] if "scenario" not in one.head and any(names[name] != name for name in speakers) else []
+    notes += [f"columns that are not read: {', '.join(one.others)}"] if one.others else []
+    notes += [f"several values, of which the first counts: {', '.join(one.varies)}"] if one.varies else []
     return HumanTalk(
         name=one.head["conversation"],
         where=one.where,
@@ -183,7 +237,7 @@ def _talk(one: _Gathered, path: str, find: Find, family: str | None) -> HumanTal
         turns=turns,
         readers=readers,
         stop_reason="left" if said[-1][1] == "leave" else "ended",
-        note="; ".join(renamed + unread),
+        note="; ".join(notes),
     )
 
 
@@ -226,15 +280,16 @@ def _made(
 ) -> tuple[LoadedScenario, Mapping[str, str]]:
     """Return a scenario for a conversation that names none."""
     if len(speakers) < 2:
-        raise LeftOut("only one person has a turn")
+        raise LeftOut("only one person has a turn" if speakers else "nothing is said")
     if len(speakers) > len(NAMES):
         raise LeftOut(f"it has more than {len(NAMES)} speakers")
     names = dict(zip(speakers, speakers if names_are_usable(speakers) else NAMES, strict=False))
     agents = []
     for speaker, name in names.items():
         own = [turn for _, turn in one.turns if tidy(turn.speaker) == speaker]
-        goal = next((turn.goal for turn in own if turn.goal), None)
-        secret = next((turn.secret for turn in own if turn.secret), None)
+        told = {key: [text for turn in own if (text := getattr(turn, key))] for key in ("goal", "secret")}
+        one.varies |= {key: None for key, texts in told.items() if len(set(texts)) > 1}
+        goal, secret = (next(iter(texts), None) for texts in told.values())
         secrets = {"secret": shortened(secret)} if secret else {}
         agents.append({"name": name, "goal": shortened(goal) if goal else "Not recorded.", **secrets})
     title = plain_text(one.head.get("title") or f"Conversation {one.head['conversation']}")

@@ -6,6 +6,7 @@ defect of a file is one InvalidInput that names file and line, or the number of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ _LINES = "dealornodeal"
 _HINT = "localsim import talks --help lists the formats; --format names one"
 _CASINO = Corpus("casino", "CaSiNo's JSON", casino.fits, casino.read)
 _DIVISION = Corpus(_LINES, dealornodeal.CHATS, dealornodeal.fits, dealornodeal.read_chat)
+_JSON = re.compile(r"""\s*(?:\[\s*[\[{"'\]]|\{\s*["'}])""")
+"""Begins a list or an object; `[12.11.23, 10:15] Ana:` is a chat, and `{pause}` is a script."""
 _LOOKED_AT = 20
 """So many conversations of a file are looked at to recognise its format: the first one may be the odd one."""
 
@@ -48,15 +51,16 @@ def read_talks(path: Path, form: str, find: plain.Find, family: str | None = Non
     start = text.lstrip()[:1]
     if not start:
         raise InvalidInput("the file is empty", where=str(path), hint=_HINT)
-    items = _items(text, path) if (start in ("[", "{") and form != "csv") or form == "jsonl" else []
-    known = form if form != AUTO else _form_of(items, path) if start in ("[", "{") else _form_of_text(text, path)
+    is_json = _JSON.match(text) is not None
+    items = _items(text, path) if (is_json and form != "csv") or form == "jsonl" else []
+    known = form if form != AUTO else _form_of(items, path) if is_json else _form_of_text(text, path)
     if known in ("csv", "jsonl"):
         rows = plain.rows_of_csv(text, str(path)) if known == "csv" else _objects(items, path)
         return _tables(rows, path, find, family)
     if family is not None:
         hint = "leave --family out: the format decides it"
         raise InvalidInput(f"--family is for tables (csv, jsonl), and this is {known}", where=str(path), hint=hint)
-    if known == _LINES and start not in ("[", "{"):
+    if known == _LINES and not is_json:
         return dealornodeal.read_lines(text, str(path))
     if not items:
         raise InvalidInput("no list of conversations", where=str(path), hint=_HINT)
@@ -69,11 +73,40 @@ def read_talks(path: Path, form: str, find: plain.Find, family: str | None = Non
 def _items(text: str, path: Path) -> list[tuple[str, Any]]:
     """Return the values of a JSON text; of one object that only wraps a list, those of the list."""
     items = json_values(text, str(path), _HINT, "conversation")
+    if items and isinstance(items[0][1], dict):
+        _refuse_foreign(items[0][1], items[0][0])
     if len(items) == 1 and isinstance(items[0][1], dict) and not items[0][1].keys() & {"conversation", "events"}:
         lists = [each for each in items[0][1].values() if isinstance(each, list) and each and isinstance(each[0], dict)]
         if len(lists) == 1 and not any(corpus.fits(items[0][1]) for corpus in corpora().values()):
             return [(f"{path}, conversation {number}", item) for number, item in enumerate(lists[0], start=1)]
     return items
+
+
+def _refuse_foreign(item: dict[str, Any], where: str) -> None:
+    """Raise InvalidInput for an object of another tool that no conversation of people is read from."""
+    keys = item.keys()
+    if type_of(item) is not None:
+        problem = "objects of Sotopia, which have a command of their own"
+        hint = "localsim scenarios import sotopia FILE..."
+    elif {"seed", "vignette"} <= keys:
+        problem = "seeds of PrivacyLens, which have a command of their own"
+        hint = "localsim scenarios import privacylens FILE..."
+    elif {"eval", "samples"} <= keys:
+        problem, hint = "a log of Inspect, which is written and not read", f"give a table; {plain.HINT}"
+    elif {"episode_id", "run_id"} <= keys:
+        problem = "an export of localsim, which is written and not read"
+        hint = "a run travels as an archive (localsim bundle, localsim replay) or in a database (localsim db merge)"
+    elif _has_roles(item) or any(isinstance(each, list) and each and _has_roles(each[0]) for each in item.values()):
+        problem = "a chat of roles, such as user and assistant, which does not say who reads a message"
+        hint = f"give a table; {plain.HINT}"
+    else:
+        return
+    raise InvalidInput(problem, where=where, hint=hint)
+
+
+def _has_roles(item: Any) -> bool:
+    """Return True for a message as OpenAI or ShareGPT writes it."""
+    return isinstance(item, dict) and ({"role", "content"} <= item.keys() or {"from", "value"} <= item.keys())
 
 
 def _form_of(items: list[tuple[str, Any]], path: Path) -> str:
@@ -91,9 +124,6 @@ def _form_of(items: list[tuple[str, Any]], path: Path) -> str:
         problem = "cocoa's JSON of a task that is not read here"
         hint = "MutualFriends, CraigslistBargain and Deal or No Deal are read; --format names one"
         raise InvalidInput(problem, where=items[0][0], hint=hint)
-    if type_of(seen[0]) is not None:
-        hint = "localsim scenarios import sotopia FILE..."
-        raise InvalidInput("objects of Sotopia, which have a command of their own", where=items[0][0], hint=hint)
     if items[0][0].startswith(f"{path}:"):
         return "jsonl"  # one object on each line, whose defect is told with its line
     keys = ", ".join(list(seen[0])[:8])
