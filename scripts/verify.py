@@ -37,16 +37,14 @@ POLICIES = {
 }
 SQL_HEAD = f"""# Worked queries
 
-The columns of [views](reference.md#views) are stable; the tables behind them may change. Every query below asks about
-one run, which it calls `$run`, and keeps families, modes and players (models) apart. The files are in `db/queries`;
-`localsim view` has them too.
+The columns of [views](reference.md#views) stay; the tables behind them may change. Each query below asks about one run,
+`$run`, and keeps families, modes and players (models) apart. The files are in `db/queries` and in `localsim view`.
 
     localsim sql -f db/queries/03_words_per_turn.sql                  # about the newest run
     localsim sql -f db/queries/03_words_per_turn.sql --run "my pilot" # a name, an id or its start, @last-1
     localsim sql 'SELECT count(*) FROM v_turns WHERE run_id = $run'   # in double quotes the shell takes $run away
 
-A query without `$run` asks about all runs. To compare runs, write `WHERE run_id IN (...)` with their ids from
-`localsim runs`, and group by `run_id` too.
+A query without `$run` asks about all runs. To compare runs, write `WHERE run_id IN (...)` and group by `run_id`.
 
 `v_episodes.success` is true, false, or null where nothing decides it: `SELECT mode, avg(success::INT) FROM v_episodes
 GROUP BY mode` needs no join.
@@ -218,7 +216,7 @@ def queries(db: Path, page: Path = ROOT / "docs" / "sql.md") -> None:
             "",
             f"```sql\n{file.read_text().strip()}\n```",
             "",
-            f"```\n{out}```",
+            f"```\n{out}```" if len(out.splitlines()) > 2 else "No rows in this study.",
         ]
     page.write_text("\n".join(lines) + "\n", encoding="utf-8")
 

@@ -15,7 +15,7 @@ from localsim.leakage import accuracy, track
 from localsim.leakage.calibrate import best_threshold, with_curve, with_prior
 from localsim.leakage.detector import VERSION, LeakageDetector, Weights
 from localsim.leakage.pairs import LabelledPair, LabelledTranscript
-from localsim.stats import Estimate, rate, share
+from localsim.stats import Estimate, rate
 from scripts.leakage import data
 from scripts.leakage.scores import PARTS, Parts, pairs_in, parts_of, rows_in
 from scripts.tables import markdown_table
@@ -64,7 +64,6 @@ def write(*, of_train: bool = True) -> str:
         lines += ["", *_pairs_table(name, weights, own, measured)]
     for name, measured in held.items():
         lines += ["", *_talks_table(name, weights, own, measured)]
-    lines += ["", *_curve_table(weights)]
     for name, measured in held.items():
         lines += ["", *_kinds_table(name, weights, measured)]
     return _put("\n".join(lines), BEGIN, END)
@@ -172,17 +171,6 @@ def _talk_cells(part: str, weights: Weights, own: Measured, held: Measured) -> l
         _share(rate({str(place): (one[some], one[whole]) for place, one in enumerate(each)}))
         for _, some, whole in _RATES
     ]
-
-
-def _curve_table(weights: Weights) -> list[str]:
-    """Return the curve of false alarms, with its counts over all held-out conversations."""
-    rows = []
-    for point in weights.talk_curve:
-        cells = [f"{share(getattr(point, some), getattr(point, whole)).value or 0:.2f}" for _, some, whole in _RATES]
-        counts = [f"{getattr(point, some)} of {getattr(point, whole)}" for _, some, whole in _RATES]
-        told = [f"{cell} ({count})" for cell, count in zip(cells, counts, strict=True)]
-        rows.append([f"{point.share:g}", f"{point.talk_from:.3f}", *told])
-    return _table(["sensitivity", "threshold", *(head for head, _, _ in _RATES)], rows)
 
 
 # ---- learning curve ------------------------------------------------------------------------------------------------
