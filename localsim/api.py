@@ -107,7 +107,7 @@ class Run:
 
     def report(self, file: str | Path | None = None) -> Row:
         """Return the report as `localsim report --json` prints it; also written to a file that ends in .html or .md."""
-        from localsim.reports.render.files import is_page, write
+        from localsim.reports.render.html import is_page, write
         from localsim.reports.report import Ask, of
 
         found = of(self.archive.store, Ask(self.run_id, talks=file is not None and is_page(file)))

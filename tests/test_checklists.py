@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from localsim.reports.card import card, markdown, missing
+from localsim.reports.card import OPEN, card, items, markdown, missing
 from localsim.reports.compose.alone import report
-from localsim.reports.validity.checklists import OPEN, items
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
 from localsim.store.database import Store

@@ -17,7 +17,7 @@ from localsim.cli import cli, score
 from localsim.conversation.episode import Subject
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.errors import InvalidInput
-from localsim.evaluators import asking, evaluate, searching
+from localsim.evaluators import asking, evaluate, leaks
 from localsim.evaluators.choosing import candidates
 from localsim.reports.evidence import choices
 from localsim.runs import runner
@@ -114,9 +114,7 @@ def test_a_run_reports_choices_ties_and_places(
     command = ["--db", str(store.path)]
     monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(FIRST))
     monkeypatch.setattr(score, "require_models", lambda _: None)
-    monkeypatch.setattr(
-        searching, "search", lambda *_, **__: 0
-    )  # loading the detector takes long, and is no part of this
+    monkeypatch.setattr(leaks, "search", lambda *_, **__: 0)  # loading the detector takes long, and is no part of this
     done = CliRunner().invoke(cli, ["score", run_id, *command, "--choose", "first", "--json"])
     assert done.exit_code == 0, done.output
     (row,) = json.loads(done.stdout)["choices"]

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localsim.__main__ import run as command
-from localsim.annotation.items import items_of
-from localsim.annotation.selection import selected
+from localsim.annotation.items import items_of, selected
 from localsim.errors import InvalidInput
 from localsim.reports.card import card
 from localsim.reports.comparison import compare_chosen

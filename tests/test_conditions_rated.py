@@ -14,9 +14,8 @@ from starlette.testclient import TestClient
 
 from localsim.annotation.agreement import agreement, sentences
 from localsim.annotation.bundle import bundle, read_answers
-from localsim.annotation.items import PairItem, items_of
+from localsim.annotation.items import PairItem, items_of, selected
 from localsim.annotation.records import answered, done, rows, save_all, undo
-from localsim.annotation.selection import selected
 from localsim.conversation.episode import Score
 from localsim.evaluators import evaluate
 from localsim.evaluators.choosing.naturalness import Naturalness

@@ -146,7 +146,7 @@ def test_what_cannot_be_written_or_opened_is_refused_before_any_work(
     def worked(*_: Any, **__: Any) -> Any:
         raise AssertionError("the work began")
 
-    for place in ("localsim.reports.report.of", "localsim.evaluators.searching.search"):
+    for place in ("localsim.reports.report.of", "localsim.evaluators.leaks.search"):
         monkeypatch.setattr(place, worked)
     for command in (
         ["report", run, "-o", f"{there}.html"],

@@ -16,7 +16,7 @@ from localsim.reports.comparison import Compared
 from localsim.reports.compose.alone import report
 from localsim.reports.document import Report, Run
 from localsim.reports.results import Number, Result
-from localsim.reports.validity.effects import effects
+from localsim.reports.validity.findings import effects
 from localsim.reports.validity.headline import PEEKING, found_in, headline
 from localsim.runs.plan import CONTRASTS, Plan
 from localsim.runs.runner import start

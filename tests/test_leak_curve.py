@@ -17,9 +17,8 @@ from localsim import api
 from localsim.cli.report import report as report_command
 from localsim.cli.score import leakage, score
 from localsim.errors import InvalidInput
-from localsim.evaluators import searching
-from localsim.evaluators.leaks import Leaks
-from localsim.evaluators.searching import search, weights_of
+from localsim.evaluators import leaks
+from localsim.evaluators.leaks import Leaks, search, weights_of
 from localsim.leakage import accuracy, calibrate, curve, detector
 from localsim.leakage.curve import Point
 from localsim.leakage.detector import BUILT_IN, VERSION, Finding, LeakageDetector, Weights
@@ -48,7 +47,7 @@ chances = st.lists(st.floats(0, 1), min_size=1, max_size=12)
 def by_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leaks are searched by words alone."""
     plain = LeakageDetector(letters, use_reader=False)
-    monkeypatch.setattr(searching, "Leaks", lambda store, weights: Leaks(store, plain.having(weights)))
+    monkeypatch.setattr(leaks, "Leaks", lambda store, weights: Leaks(store, plain.having(weights)))
 
 
 def rows_of(*series: list[float]) -> list[Row]:

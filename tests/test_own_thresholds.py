@@ -19,9 +19,8 @@ from localsim.cli.comparing import compare
 from localsim.cli.report import report as report_command
 from localsim.cli.score import leakage, score
 from localsim.errors import InvalidInput
-from localsim.evaluators import searching
-from localsim.evaluators.leaks import Leaks
-from localsim.evaluators.searching import search, weights_of
+from localsim.evaluators import leaks
+from localsim.evaluators.leaks import Leaks, search, weights_of
 from localsim.leakage import calibrate, detector
 from localsim.leakage.detector import VERSION, LeakageDetector, Weights
 from localsim.leakage.pairs import Disclosure, LabelledPair, LabelledTranscript, Pair, PrivateFact, read_labelled
@@ -60,7 +59,7 @@ def own(level: float, name: str = "mine.json") -> Weights:
 def by_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leaks are searched by words alone."""
     plain = LeakageDetector(letters, use_reader=False)
-    monkeypatch.setattr(searching, "Leaks", lambda store, weights: Leaks(store, plain.having(weights)))
+    monkeypatch.setattr(leaks, "Leaks", lambda store, weights: Leaks(store, plain.having(weights)))
 
 
 @pytest.fixture

@@ -8,9 +8,8 @@ from statistics import fmean
 
 import pytest
 
-from localsim.annotation.items import PairItem, items_of
+from localsim.annotation.items import PairItem, items_of, selected
 from localsim.annotation.records import answered, save_all
-from localsim.annotation.selection import selected
 from localsim.conversation.episode import Sampling, Score
 from localsim.evaluators import evaluate
 from localsim.evaluators.choosing.naturalness import Naturalness

@@ -27,7 +27,7 @@ from localsim.store.conditions import Condition, conditions_of
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 from localsim.store.records import ScoreRecord
-from localsim.study.answer import answer as study_answer
+from localsim.study.page import answer as study_answer
 from tests.conftest import Quiet, generated
 from tests.test_cli import FRIENDS, as_json, ask
 from tests.test_study_answer import model as studied

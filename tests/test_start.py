@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from localsim.conversation.episode import MODES
 from localsim.errors import InvalidInput
-from localsim.evaluators import searching
+from localsim.evaluators import leaks
 from localsim.runs import runner, words
 from localsim.runs.plan import Plan
 from localsim.scenarios.parse import parse_scenario
@@ -154,7 +154,7 @@ def test_leaks_that_were_not_looked_for_can_be_looked_for_later(
     begun(client)
     text = until(client, "finished")
     assert "Leaked facts have not been looked for yet." in text
-    monkeypatch.setattr(runner, "search", searching.search)
+    monkeypatch.setattr(runner, "search", leaks.search)
     press(client, "resume", run=store.run_id("@last"))
     assert "Look for leaks" not in until(client, "finished", seconds=300)
     assert len(store.rows("SELECT 1 FROM episodes")) == 3

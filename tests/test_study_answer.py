@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 from localsim.families.base import SUCCESS
 from localsim.reports.document import Section
 from localsim.reports.evidence.playing import SILENT
-from localsim.reports.validity.effects import effects
-from localsim.reports.validity.findings import Difference, Headline, finding
+from localsim.reports.validity.findings import Difference, Headline, effects, finding
 from localsim.reports.validity.judges import Rate
 from localsim.stats import Paired
-from localsim.study.answer import answer
 from localsim.study.differences import BOTH, CAUSES, EVERY, Contrast, Equivalence, Premium
 from localsim.study.lessons import Lesson
+from localsim.study.page import answer
 from localsim.study.results import Results, Twin
 
 PAIRS = list(CAUSES)

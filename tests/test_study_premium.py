@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from localsim import stats
 from localsim.families.base import SUCCESS
-from localsim.reports.validity.effects import effects
-from localsim.reports.validity.findings import finding
+from localsim.reports.validity.findings import effects, finding
 from localsim.store.conditions import Condition
 from localsim.study import SIZES, differences
 from localsim.study.differences import BOTH, MARGINS, Premium, premiums

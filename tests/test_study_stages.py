@@ -15,11 +15,10 @@ import numpy as np
 import pytest
 
 from localsim.__main__ import run as main
-from localsim.annotation.items import items_of
+from localsim.annotation.items import items_of, selected
 from localsim.annotation.records import answered, save_all
-from localsim.annotation.selection import selected
 from localsim.errors import Interrupted
-from localsim.evaluators import evaluate, searching
+from localsim.evaluators import evaluate, leaks
 from localsim.evaluators.leaks import Leaks
 from localsim.families import FAMILIES, in_order
 from localsim.leakage.detector import LeakageDetector
@@ -30,11 +29,10 @@ from localsim.runs.scheduler import Watcher
 from localsim.store.database import Store
 from localsim.study import ARMS, NONE, SIZES, Size, Study, Taught, hours, run_study
 from localsim.study import run as running
-from localsim.study.design import MODES, SOLVABLE, compared_scenarios, tasks, taught_scenarios, teach_plan
+from localsim.study.design import JUDGED, MODES, SOLVABLE, compared_scenarios, tasks, taught_scenarios, teach_plan
 from localsim.study.differences import BOTH, CAUSES, EVERY
 from localsim.study.equal import Amount
 from localsim.study.lessons import Lesson, episodes_of_arm, without_mix_ups
-from localsim.study.natural import JUDGED
 from localsim.study.stages import Session
 from tests.test_judge import choosing
 
@@ -76,7 +74,7 @@ def simplify(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(paper, "tables", lambda *_: [])
     patch.setattr(paper, "figures", lambda *_: [])
     by_words = LeakageDetector(letters, use_reader=False)
-    patch.setattr(searching, "Leaks", lambda store, weights: Leaks(store, by_words.having(weights)))
+    patch.setattr(leaks, "Leaks", lambda store, weights: Leaks(store, by_words.having(weights)))
 
 
 def letters(texts: Sequence[str]) -> Any:

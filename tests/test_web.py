@@ -23,7 +23,7 @@ from localsim.evaluators.base import Asked
 from localsim.reports.compose.alone import report
 from localsim.reports.evidence.turns import hits_in
 from localsim.reports.figures import pairs
-from localsim.reports.render.opening import opening
+from localsim.reports.render.html import opening
 from localsim.runs import telling
 from localsim.runs import words as wording
 from localsim.store.database import Store

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from localsim.annotation import measures
+from localsim.annotation.items import Selection, of_run
 from localsim.annotation.measures import Alpha
 from localsim.annotation.records import MADE_BY
 from localsim.annotation.records import rows as stored_rows
@@ -30,7 +31,6 @@ from localsim.annotation.results import (
     Pairs,
     Preferred,
 )
-from localsim.annotation.selection import Selection, of_run
 from localsim.evaluators.judge import DIMENSIONS
 from localsim.stats import holm, share, text_of
 from localsim.store.conditions import Condition, in_order, names_of

@@ -10,9 +10,19 @@ from typing import Any
 
 import click
 
-from localsim.annotation.items import TASKS, Item, PairItem, Task, every_item, items_of, next_item, progress, shown
+from localsim.annotation.items import (
+    TASKS,
+    Item,
+    PairItem,
+    Task,
+    every_item,
+    items_of,
+    next_item,
+    progress,
+    selected,
+    shown,
+)
 from localsim.annotation.records import MadeBy, answered, checked_rater, done, save, save_all, undo, validated
-from localsim.annotation.selection import selected
 from localsim.cli import completion
 from localsim.cli.answers import Answer, Note, answers
 from localsim.cli.common import (

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localsim import paths
-from localsim.annotation.selection import Selection
+from localsim.annotation.items import Selection
 from localsim.cli import completion
 from localsim.cli.answers import json_option as json_option
 from localsim.cli.answers import print_json as print_json

@@ -95,7 +95,7 @@ def report(
     localsim report @last-1 taught=@last:agents -o report.html
     localsim report @last-1 --people @last
     """
-    from localsim.reports.render.files import is_page, write
+    from localsim.reports.render.html import is_page, write
     from localsim.reports.render.tables import write as write_tables
     from localsim.reports.report import Ask, of
     from localsim.reports.validity.thresholds import require

@@ -97,8 +97,7 @@ def score(conditions: tuple[str, ...], cluster: str | None, strict: bool, db: st
     """
     from localsim.cli.running.ending import broken
     from localsim.evaluators.evaluate import read_again, score_runs
-    from localsim.evaluators.leaks import EVALUATOR
-    from localsim.evaluators.searching import search
+    from localsim.evaluators.leaks import EVALUATOR, search
     from localsim.reports.validity import thresholds
     from localsim.store.conditions import choices, pairs_of
     from localsim.store.queries.reports import with_secrets

@@ -14,19 +14,38 @@ from itertools import chain
 from localsim import plugins
 from localsim.conversation.episode import Score, Subject, counted
 from localsim.conversation.requests import Request
+from localsim.conversation.scenario import AnswerKey, Scenario
+from localsim.conversation.transcript import Transcript
 from localsim.errors import InvalidInput, suggest
 from localsim.evaluators.asking import ask, open_judge
-from localsim.evaluators.base import ERROR, Asked, Evaluation, Evaluator, Plugin, Scorer, guarded
+from localsim.evaluators.base import ERROR, Asked, Evaluation, Evaluator, Plugin, Scorer, guarded, kept
 from localsim.evaluators.checks import CHECKS
-from localsim.evaluators.outcome import Outcome
 from localsim.evaluators.play import PLAY
 from localsim.evaluators.scorers import SCORERS
 from localsim.evaluators.style import STYLE
-from localsim.families import FAMILIES
+from localsim.families import FAMILIES, Family
 from localsim.store.conditions import Condition, condition_of
 from localsim.store.database import Store
 from localsim.store.queries import scoring as queries
 from localsim.store.records import Record, score_records
+
+
+class Outcome(Scorer):
+    """The scores of one family."""
+
+    def __init__(self, family: Family) -> None:
+        self._family = family
+        self.name = f"outcome.{family.name}"
+        self.version = family.version
+        self.measures = tuple(family.measures)
+
+    def applies(self, subject: Subject) -> bool:
+        return subject.scenario.family == self._family.name
+
+    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+        """Return the scores of `Family.score`. Raises ValueError or TypeError for one that cannot be kept."""
+        return kept(self._family, self._family.score(transcript, scenario, answer), scenario, transcript)
+
 
 Notify = Callable[[str], None]
 Batch = tuple[Subject, ...]

@@ -3,12 +3,16 @@
 A private fact is one of an agent's `facts` (or its `secret`, if it has none). A fact that the speaker also holds is no
 leak: friends whom both know, terms that both facts name. Every hint and disclosure is a row of `leaks`; the counts for
 each agent are scores. `leakage.track.label_of` decides every label.
+
+A run keeps its thresholds: those of its last search, else those that `localsim run --weights` was given. So a later
+`localsim score` for a judge, or a resume, does not change them. Their whole file is in the database.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -18,21 +22,26 @@ import numpy.typing as npt
 from localsim.conversation.episode import Score, Subject
 from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import After, Agent, DisclosureRule, Fact, Scenario
+from localsim.errors import InvalidInput
 from localsim.evaluators.base import Evaluation, Evaluator, Scored, Steps
+from localsim.evaluators.evaluate import Notify, score_runs
 from localsim.families import Family, family_of
 from localsim.families.prices import find_prices
 from localsim.families.terms import utters
-from localsim.leakage.detector import VERSION, LeakageDetector, Weights
+from localsim.leakage.detector import BUILT_IN, VERSION, LeakageDetector, Weights
 from localsim.leakage.features import Vectors
 from localsim.leakage.pairs import PrivateFact
 from localsim.leakage.track import NOTHING, Circumstances, Leak, Leakage, Readers, Row, Turns, decided, read
 from localsim.leakage.wording import numbers
+from localsim.store.conditions import Condition
 from localsim.store.database import Store
 from localsim.store.queries import scoring as queries
+from localsim.store.queries.runs import run_row
 from localsim.store.records import ContentRecord, LeakRecord, Record, SearchRecord, VectorRecord, hash_of
 
 if TYPE_CHECKING:
     from localsim.leakage.embeddings import Embedder
+
 
 EVALUATOR = "leakage"
 TOGETHER = 24
@@ -313,3 +322,50 @@ class VectorCache:
             VectorRecord(text_hash=name, model=self.MODEL, text=text, vector=vector.tolist())
             for name, (text, vector) in fresh.items()
         ]
+
+
+# ---- searches of stored runs -----------------------------------------------------------------------------------------
+
+
+def search(
+    store: Store,
+    runs: Sequence[str],
+    say: Notify,
+    weights: Weights | None = None,
+    only: Collection[Condition] | None = None,
+    share: float | None = None,
+) -> int:
+    """Search completed episodes for leaks; return how many were searched now and not before.
+
+    `weights` replace those that the runs ask for. `only` are the conditions whose episodes are searched. `share` is the
+    share of false alarms to allow, if it is another than these weights have. Raises InvalidInput as `Weights.at` does.
+    """
+    groups: dict[str, tuple[Weights, list[str]]] = {}
+    with store.held() as reads:
+        for run_id in runs:
+            chosen = (weights or weights_of(reads, run_id)).at(share)
+            groups.setdefault(chosen.hash, (chosen, []))[1].append(run_id)
+    count = 0
+    for chosen, members in groups.values():
+        evaluator = Leaks(store, weights=chosen)
+        count += score_runs(store, members, [evaluator], say, only)[evaluator.name]
+    return count
+
+
+def weights_of(store: Store, run_id: str) -> Weights:
+    """Return the weights that a run asks for. Raises InvalidInput if they do not fit this version of the detector."""
+    last = queries.last_search(store, run_id)
+    if last is not None:
+        name: str = last[0].rpartition(" ")[0]
+        text: str | None = last[1]
+    else:
+        plan = json.loads(run_row(store, run_id)["plan_json"])
+        name, _, content_hash = str(plan.get("weights", "")).rpartition(" ")
+        text = queries.content(store, content_hash) if name else None
+    if not name or text is None:
+        return Weights.read()
+    try:
+        return Weights.parse(text, name, f"thresholds {name} of run {run_id}")
+    except InvalidInput as error:
+        hint = f"localsim score {run_id} --weights FILE with a file fitted again, or --weights {BUILT_IN}"
+        raise InvalidInput(error.message, where=error.where, hint=hint) from error

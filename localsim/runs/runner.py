@@ -22,7 +22,7 @@ from localsim.backends.open import is_file, models_of, open_backends
 from localsim.backends.person import NAME, AskPerson
 from localsim.conversation.episode import PEOPLE, EpisodeSpec
 from localsim.errors import InvalidInput, ModelMissing
-from localsim.evaluators.searching import search
+from localsim.evaluators.leaks import search
 from localsim.families import FAMILIES
 from localsim.leakage.detector import Weights
 from localsim.models.registry import resolve

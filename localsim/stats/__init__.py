@@ -4,10 +4,6 @@ Episodes of one scenario resemble each other, so counting them as independent ma
 all intervals and tests here are between scenarios. numpy and scipy are imported when needed.
 """
 
-from localsim.stats.design import Spread as Spread
-from localsim.stats.design import power as power
-from localsim.stats.design import smallest as smallest
-from localsim.stats.design import spread_of as spread_of
 from localsim.stats.intervals import CONFIDENCE as CONFIDENCE
 from localsim.stats.intervals import NOTHING as NOTHING
 from localsim.stats.intervals import Bounds as Bounds
@@ -20,10 +16,14 @@ from localsim.stats.intervals import share as share
 from localsim.stats.intervals import text_of as text_of
 from localsim.stats.paired import Equivalence as Equivalence
 from localsim.stats.paired import Paired as Paired
+from localsim.stats.paired import Spread as Spread
 from localsim.stats.paired import equivalence as equivalence
 from localsim.stats.paired import holm as holm
 from localsim.stats.paired import icc as icc
 from localsim.stats.paired import least_p as least_p
 from localsim.stats.paired import mcnemar as mcnemar
 from localsim.stats.paired import paired as paired
+from localsim.stats.paired import power as power
 from localsim.stats.paired import sign_flips as sign_flips
+from localsim.stats.paired import smallest as smallest
+from localsim.stats.paired import spread_of as spread_of

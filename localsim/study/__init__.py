@@ -10,8 +10,7 @@ where it was interrupted.
     results = run_study(Study(SIZES["small"], "starter", Path("study")))
 """
 
-from localsim.study.design import ARMS, AUTO, NONE, SIZES, TURNS, WRITTEN, Arm, Size, Study
-from localsim.study.estimate import hours
+from localsim.study.design import ARMS, AUTO, NONE, SIZES, TURNS, WRITTEN, Arm, Size, Study, hours
 from localsim.study.lessons import Lora, Taught, Teacher
 from localsim.study.run import run_study
 

@@ -1,4 +1,4 @@
-"""The design of a study: its sizes, its arms, and the plan of each stage.
+"""The design of a study: its sizes, its arms, and the plan and the expected hours of each stage.
 
 The scenarios to compare and those to teach on never overlap. Tasks alternate, so that half of the scenarios have no
 solution.
@@ -17,6 +17,7 @@ from localsim.conversation.episode import Mode
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput, ModelMissing
 from localsim.families import FAMILIES
+from localsim.machine.bench import Bench
 from localsim.models.registry import ModelFile, resolve
 from localsim.runs.plan import Plan
 
@@ -55,6 +56,13 @@ ARMS = (
     Arm("agents-ft-clean", "scripts without untold facts", "script", clean=True),
 )
 """The first arm repeats the paper's; the others are its controls."""
+JUDGED = (
+    ("script", "agents"),
+    ("mindreaders", "agents"),
+    *((arm.name, "agents") for arm in ARMS),
+    ("script", FINE_TUNED),
+)
+"""The pairs of conditions that are judged, by label."""
 TAUGHT_IN: tuple[Mode, ...] = tuple(dict.fromkeys(arm.mode for arm in ARMS))
 
 
@@ -212,3 +220,32 @@ def _scenarios(first: int, count: int) -> tuple[tuple[LoadedScenario, str], ...]
             scenario, answer = family.generate(f"{name}_{seed}", seed, family.control_tasks.get(task, {})).split()
             found.append((LoadedScenario(scenario, answer, "generated"), task))
     return tuple(found)
+
+
+# ---- hours -----------------------------------------------------------------------------------------------------------
+
+
+TRAINING = 0.4
+"""Assumed speed of training, as a part of the speed of evaluating a prompt: 235 of 568 tokens a second were measured
+with the starter in float32 on two cores.
+"""
+BESIDE = 30
+"""Assumed seconds of a stage beside its work: opening a model, searching for leaks, writing an adapter."""
+PAIR, REASON = 500, 40
+"""Assumed tokens of a question about two conversations, and of its answer."""
+
+
+def hours(size: Size, bench: Bench, *, twin: bool = False, judge: bool = False) -> dict[str, float]:
+    """Estimate the hours of each stage from the rates of `models bench`, in the order of the stages."""
+    per_turn = HEARD / bench.turn + WRITTEN / bench.decode_together
+    simulating = {stage: (count * TURNS * per_turn + BESIDE) / 3600 for stage, count in size.counts(twin=twin).items()}
+    learning = (size.most_tokens() / (bench.prefill * TRAINING) + BESIDE) / 3600
+    found: dict[str, float] = {}
+    for stage, value in simulating.items():
+        if stage == ARMS[0].name:
+            found |= {f"learn, {arm.name}": learning for arm in ARMS}
+        found[stage] = value
+    if judge:
+        questions = 2 * len(JUDGED) * size.counts()[ARMS[0].name]
+        found["naturalness"] = (questions * (PAIR / bench.prefill + REASON / bench.decode_together) + BESIDE) / 3600
+    return found

@@ -11,23 +11,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from localsim.annotation.agreement import agreement, sentences
-from localsim.annotation.selection import Selection
+from localsim.annotation.items import Selection
 from localsim.evaluators.choosing.naturalness import Naturalness
 from localsim.evaluators.evaluate import score_runs
 from localsim.reports.validity.judges import Rate, rates_between
 from localsim.store.conditions import Condition
 from localsim.store.database import Store
-from localsim.study.design import ARMS, FINE_TUNED
+from localsim.study.design import FINE_TUNED, JUDGED
 from localsim.study.stages import Session
 
 Pair = tuple[Condition, Condition]
-JUDGED = (
-    ("script", "agents"),
-    ("mindreaders", "agents"),
-    *((arm.name, "agents") for arm in ARMS),
-    ("script", FINE_TUNED),
-)
-"""The pairs of conditions that are judged, by label."""
 
 
 def pairs(conditions: Sequence[Condition]) -> list[Pair]:

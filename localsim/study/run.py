@@ -20,10 +20,9 @@ from localsim.reports.report import Ask, of
 from localsim.runs.versions import versions
 from localsim.store.database import Store
 from localsim.study import natural
-from localsim.study.answer import answer
 from localsim.study.design import Study, compare_plan, teach_plan
 from localsim.study.lessons import Lora, Teacher
-from localsim.study.page import as_markdown
+from localsim.study.page import answer, as_markdown
 from localsim.study.results import StudiedModel, results_of
 from localsim.study.stages import Notify, Session, Watch, silent, unwatched
 

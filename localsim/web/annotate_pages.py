@@ -12,8 +12,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from localsim.annotation import agreement, items, records
-from localsim.annotation.items import Item, Task
-from localsim.annotation.selection import Selection, of_run
+from localsim.annotation.items import Item, Selection, Task, of_run
 from localsim.errors import InvalidInput
 from localsim.reports.evidence import marks
 from localsim.store.database import Store

@@ -18,7 +18,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from localsim.annotation.selection import Selection
+from localsim.annotation.items import Selection
 from localsim.errors import DatabaseError, InvalidInput, LocalsimError
 from localsim.store.database import Store
 from localsim.web import annotate_pages, view_pages

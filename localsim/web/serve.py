@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import uvicorn
 from starlette.applications import Starlette
 
-from localsim.annotation.selection import Selection
+from localsim.annotation.items import Selection
 from localsim.errors import BackendUnavailable, InvalidInput
 from localsim.machine import PORT
 from localsim.store.database import Store

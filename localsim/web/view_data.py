@@ -23,7 +23,7 @@ from localsim.reports.evidence.rubrics import rubric_rows
 from localsim.reports.evidence.turns import MarkedTurn, marked_turns, tenths, verdict_on
 from localsim.reports.figures import pairs, references
 from localsim.reports.measures import heading_of
-from localsim.reports.render.opening import Opening, opening
+from localsim.reports.render.html import Opening, opening
 from localsim.reports.validity.thresholds import sentences, thresholds
 from localsim.runs import telling
 from localsim.store.database import Store

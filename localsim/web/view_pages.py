@@ -17,8 +17,7 @@ from localsim.errors import InvalidInput
 from localsim.reports.compose.between import compared
 from localsim.reports.figures import pairs
 from localsim.reports.figures.talk import image
-from localsim.reports.render.html import render
-from localsim.reports.render.opening import LINES, Opening
+from localsim.reports.render.html import LINES, Opening, render
 from localsim.reports.report import Ask, of
 from localsim.runs import telling
 from localsim.store.database import Store

@@ -15,12 +15,14 @@ searched as a prompt of each of its readers, unless the scenario file has these 
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from localsim.backends.replies import MARK
 from localsim.conversation import prompts
 from localsim.conversation.episode import MODES, SINGLE_AUTHOR, AgentView, Observation
 from localsim.conversation.grants import Grant, parse
@@ -33,7 +35,6 @@ from localsim.conversation.wording.layouts import LAYOUTS
 from localsim.conversation.wording.sight import SENTENCES
 from localsim.conversation.wording.variants import variant_of
 from localsim.families import rules_of
-from localsim.reports.audit.marks import drawn
 from localsim.reports.audit.texts import (
     APART,
     END,
@@ -442,3 +443,21 @@ def _leaves(value: Any) -> Iterator[str]:
             yield from _leaves(item)
     elif value is not None and not isinstance(value, bool):
         yield f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+_BY_MODELS = ("llama", "openvino", "remote", "python")
+
+
+def drawn(
+    store: Store, run_id: str, turns: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> Iterator[tuple[str, int, str, str, str]]:
+    """Yield (episode, turn, speaker, mark, text) for each turn with a mark; `turns` are those of each episode."""
+    identities = list(json.loads(queries.run_row(store, run_id)["models_json"]).values())
+    if not any(each.get("kind") in _BY_MODELS for each in identities):
+        return
+    own = {mark for each in identities for mark in each.get("marks", ())}
+    spelled = re.compile("|".join([MARK.pattern, *map(re.escape, sorted(own, key=len, reverse=True))]))
+    for episode, rows in turns.items():
+        for row in rows:
+            if row["speaker"] and (found := spelled.search(row["text"] or "")):
+                yield episode, row["turn"], row["speaker"], found[0], row["text"]

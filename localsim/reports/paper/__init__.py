@@ -5,7 +5,6 @@ lines = tables(store, conditions)
 files = figures(store, conditions, folder)
 """
 
-from localsim.reports.paper.beside import compared, tables
-from localsim.reports.paper.drawings import figures
+from localsim.reports.paper.beside import compared, figures, tables
 
 __all__ = ["compared", "figures", "tables"]

@@ -15,8 +15,7 @@ from localsim.reports.comparison import Compared
 from localsim.reports.document import Report
 from localsim.reports.evidence.interviews import answered
 from localsim.reports.results import Number, Result
-from localsim.reports.validity.effects import CAUSES, EXPLORATORY, effect, known_of
-from localsim.reports.validity.findings import Answer, Finding, Headline, finding
+from localsim.reports.validity.findings import CAUSES, EXPLORATORY, Answer, Finding, Headline, effect, finding, known_of
 
 SUCCESS = "success_rate"
 PEEKING = "peeking"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from localsim.errors import InvalidInput
-from localsim.evaluators.searching import weights_of
+from localsim.evaluators.leaks import weights_of
 from localsim.families import family_of
 from localsim.leakage.detector import BUILT_IN, Weights, options_of
 from localsim.store.database import Store

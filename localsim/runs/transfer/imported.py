@@ -23,9 +23,8 @@ from localsim.conversation.human_talks import HumanTalk
 from localsim.conversation.scenario import LoadedScenario, canonical_hash
 from localsim.conversation.transcript import Transcript, Turn
 from localsim.errors import InvalidInput, ModelMissing, writing
-from localsim.evaluators.evaluate import Notify, evaluated
-from localsim.evaluators.outcome import Outcome
-from localsim.evaluators.searching import search
+from localsim.evaluators.evaluate import Notify, Outcome, evaluated
+from localsim.evaluators.leaks import search
 from localsim.families import FAMILIES
 from localsim.runs.recorder import scenario_record, turn_record
 from localsim.runs.versions import versions

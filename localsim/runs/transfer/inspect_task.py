@@ -29,7 +29,7 @@ from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.conversation.wording.layouts import DEFAULT, LAYOUTS
 from localsim.errors import InvalidInput, MalformedReply, suggest
-from localsim.evaluators.outcome import Outcome
+from localsim.evaluators.evaluate import Outcome
 from localsim.families import FAMILIES, rules_of
 from localsim.scenarios.find import find_scenarios, shipped
 

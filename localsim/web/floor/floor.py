@@ -24,8 +24,8 @@ from localsim.conversation.rules.lines import Way
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.conversation.visibility import observe
 from localsim.errors import DatabaseError, LocalsimError, ModelMissing
+from localsim.evaluators.leaks import search
 from localsim.evaluators.play.language import language_of
-from localsim.evaluators.searching import search
 from localsim.families import family_of
 from localsim.reports.evidence.turns import hits_in
 from localsim.runs import runner
