@@ -22,6 +22,7 @@ from localsim.errors import Interrupted
 from localsim.families.players import any_way
 from localsim.finetune.chats import chats_of
 from localsim.reports.audit import Readers, audit_run, found_in
+from localsim.reports.audit.texts import pattern, words
 from localsim.runs.plan import Plan
 from localsim.runs.runner import resume, start
 from localsim.scenarios.parse import parse_scenario
@@ -334,6 +335,13 @@ def test_turns_come_back_from_the_database(at_the_party: Callable[[], Any], stor
     told = store.rows("SELECT speaker, generation, words FROM v_turns WHERE action = 'told'")
     assert {tuple(each.values()) for each in told} == {("", -1, 0)}
     assert store.check() == []
+
+
+def test_marks_that_are_letters_keep_names_apart() -> None:
+    """Without its vowels, Hindi has one word for many names; accents, points and signs that writers leave out go."""
+    assert words("गीता [hand 4, राम]") == " गीता hand 4 राम "
+    assert words("Zoë, José, שָׂרָה") == " zoe jose שרה "
+    assert not pattern("राम").search("रामी") and pattern("मोहन").search("(मोहन)")
 
 
 def test_a_live_mark_is_counted(tmp_path: Path) -> None:

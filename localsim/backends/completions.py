@@ -169,7 +169,9 @@ def _thoughts(told: Any) -> str:
     if isinstance(told, list):
         return "\n".join(filter(None, map(_thoughts, told)))
     if isinstance(told, dict):
-        return next(filter(None, (_thoughts(told.get(name)) for name in ("thinking", "text", "content", "summary"))), "")
+        return next(
+            filter(None, (_thoughts(told.get(name)) for name in ("thinking", "text", "content", "summary"))), ""
+        )
     return told.strip() if isinstance(told, str) else ""
 
 

@@ -78,9 +78,9 @@ def whole(text: str, flags: int = 0) -> re.Pattern[str]:
     A mark after a letter belongs to it, so `Jose` is not in `José`, whose accent is a character of its own.
     """
     european = max(text[:1], text[-1:]) < "\u0530"
-    marks = _ACCENTS if european else _marks()
-    before = "" if _UNSPACED.match(text[:1]) else rf"(?<![\w{marks}])"
-    after = f"(?![{marks}])" if _UNSPACED.match(text[-1:]) else rf"(?![\w{marks}])"
+    own = _ACCENTS if european else marks()
+    before = "" if _UNSPACED.match(text[:1]) else rf"(?<![\w{own}])"
+    after = f"(?![{own}])" if _UNSPACED.match(text[-1:]) else rf"(?![\w{own}])"
     return re.compile(f"{before}(?:{'|'.join(map(re.escape, forms(text)))}){after}", flags)
 
 
@@ -94,7 +94,7 @@ _WITH_MARKS = (
 
 
 @lru_cache(maxsize=1)
-def _marks() -> str:
+def marks() -> str:
     """Return the inside of a character class with every combining mark."""
     codes = chain.from_iterable(starmap(range, _WITH_MARKS))
     marks = [code for code in codes if unicodedata.category(chr(code))[0] == "M"]

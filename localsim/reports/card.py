@@ -6,8 +6,8 @@ all goals, secrets and facts of other agents that a prompt of the condition show
 
 Two reporting checklists are filled in as far as a run knows the answers. GUIDE-LLM (https://llm-checklist.com): its 14
 core items for studies with language models in the behavioural sciences. PIMMUR (Zhou et al., arXiv 2509.18052): six
-requirements on simulations of societies of language models. An item that only the authors can answer is None and says so
-where people read it.
+requirements on simulations of societies of language models. An item that only the authors can answer is None and says
+so where people read it.
 """
 
 from __future__ import annotations

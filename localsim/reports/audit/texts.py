@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 
+from localsim.conversation.names import marks
+
 RUN = 4
 """This many consecutive words of a withheld sentence count as a part of it."""
 SENTENCE = 3
@@ -40,14 +42,20 @@ def is_plain(text: str) -> bool:
 
 
 def visible(text: str, in_place: str = "") -> str:
-    """Return a text in one form of Unicode (NFKC), with `in_place` of control, zero-width and combining characters."""
+    """Return a text in one form of Unicode (NFKC), with `in_place` of control and zero-width characters, and of the
+    marks that writers leave out; those of Hindi or Thai are as much as letters.
+    """
     if is_plain(text):
         return text
     kept = "".join(
-        in_place if unicodedata.category(char) in ("Cc", "Cf", "Mn") and not char.isspace() else char
-        for char in unicodedata.normalize("NFKD", text)
+        in_place if _hides(char) and not char.isspace() else char for char in unicodedata.normalize("NFKD", text)
     )
     return unicodedata.normalize("NFKC", kept)
+
+
+def _hides(char: str) -> bool:
+    kind = unicodedata.category(char)
+    return kind in ("Cc", "Cf") or (kind == "Mn" and (char < _LETTERS_ABOVE or _LEFT_OUT.match(char) is not None))
 
 
 def words(text: str) -> str:
@@ -56,7 +64,7 @@ def words(text: str) -> str:
     In languages that are written without blanks, each character is a word.
     """
     folded = _JOINED.sub("", visible(visible(text).casefold()))
-    sentences = (" ".join(_WORD.findall(sentence)) for sentence in _SENTENCE_END.split(folded))
+    sentences = (" ".join(_word().findall(sentence)) for sentence in _SENTENCE_END.split(folded))
     return f" {f' {END} '.join(sentence for sentence in sentences if sentence)} "
 
 
@@ -66,13 +74,22 @@ END = "\n"
 _SENTENCE_END = re.compile(r"[.!?:;]+[\"'”’)]*(?:\s|$)|[。！？；：]|\n\s*[-*]\s|\n\s*\n")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f]")
 _IDEOGRAPHS = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff"
-_WORD = re.compile(rf"[{_IDEOGRAPHS}]|[^\W_{_IDEOGRAPHS}]+")
+_LETTERS_ABOVE = "\u06d6"
+"""Below it, marks are accents, points of Hebrew and signs of Arabic; a text is read without them."""
+_LEFT_OUT = re.compile("[\u06d6-\u06ed\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe00-\ufe2f]")
 _JOINED = re.compile(r"(?<=\w)['’ʼ](?=\w)|(?<=\d),(?=\d{3}(?!\d))")
 """Characters within a word or a number that may be left out."""
+
+
+@lru_cache(maxsize=1)
+def _word() -> re.Pattern[str]:
+    """Return the pattern of a word: letters with their marks, or one character of a script without blanks."""
+    return re.compile(rf"[{_IDEOGRAPHS}]|(?:[^\W_{_IDEOGRAPHS}][{marks()}]*)+")
 
 
 @lru_cache(maxsize=10_000)
 def pattern(text: str) -> re.Pattern[str]:
     """Return the pattern of a text in whole words, with any white space between them."""
     own = r"\s+".join(re.escape(word) for word in text.split())
-    return re.compile(rf"(?<!\w){own}(?!\w)")
+    after = rf"(?![\w{marks()}])" if not text.isascii() else r"(?!\w)"
+    return re.compile(rf"(?<!\w){own}{after}")

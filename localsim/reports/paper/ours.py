@@ -1,4 +1,4 @@
-"""Our side of the paper's tables: the same quantities of stored conditions, with intervals over scenarios, and how tasks differ."""
+"""Our side of the paper's tables: the same quantities of stored conditions over scenarios, and how tasks differ."""
 
 from __future__ import annotations
 
