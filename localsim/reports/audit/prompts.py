@@ -41,9 +41,9 @@ from localsim.reports.audit.texts import (
     SENTENCE,
     SHORTEST,
     both,
-    is_plain,
     parts,
     pattern,
+    searched,
     visible,
     words,
 )
@@ -193,7 +193,7 @@ def found_in(
     yield from held(prompt, loaded, mode, viewer, heard.texts, variant, see)
     if not heard.withheld:
         return
-    exact, loose = _searched(prompt)
+    exact, loose = searched(prompt)
     lines = "\n".join(both(line)[0] for line in heard.lines)
     granted = _known_view(loaded, view, variant).granted_loosely
     known = END.join([granted, *(both(line)[1] for line in heard.lines)])
@@ -244,7 +244,7 @@ def held(
     prompt: str, loaded: LoadedScenario, mode: str, viewer: str, heard: list[str], variant: int = 0, see: str = ""
 ) -> Iterator[tuple[str, str]]:
     """Yield (kind, text) for each withheld text that is in a prompt, whole or in part."""
-    exact, loose = _searched(prompt)
+    exact, loose = searched(prompt)
     heard_exactly = "\n".join(both(text)[0] for text in heard)
     heard_loosely = END.join(both(text)[1] for text in heard)
     for check in _known_view(loaded, _View(loaded.scenario, mode, viewer, see), variant).checks:
@@ -253,14 +253,6 @@ def held(
             part in loose and part not in heard_loosely for part in check.parts
         ):
             yield check.what, check.text
-
-
-def _searched(prompt: str) -> tuple[str, str]:
-    """Return a prompt in the forms in which texts are searched exactly and loosely."""
-    loose = words(prompt)
-    if not is_plain(prompt):  # invisible characters may be in words, or between them
-        loose += END + words(visible(prompt, in_place=" "))
-    return visible(prompt), loose
 
 
 @dataclass(frozen=True)
@@ -320,7 +312,7 @@ def _known_view(loaded: LoadedScenario, view: _View, variant: int) -> _Known:
             _known.clear()
         # A withheld word that stands in the fixed wording as well, such as "last", cannot be told from it.
         granted = [*_granted(view, variant_of(variant).words.age), *_framing(view, variant)]
-        loosely = END.join(map(words, granted))
+        loosely = END.join(both(text)[1] for text in granted)
         checks = tuple(_new_checks(loaded, view, variant, "\n".join(map(visible, granted)), loosely))
         _known[key] = _Known(checks, loosely)
     return _known[key]

@@ -17,10 +17,16 @@ SHORTEST = 3
 """Shorter strings (an age, a small number) occur in prompts by chance."""
 
 
-@lru_cache(maxsize=4096)
-def both(text: str) -> tuple[str, str]:
-    """Return a text in the forms of `visible` and `words`."""
-    return visible(text), words(text)
+def searched(text: str) -> tuple[str, str]:
+    """Return a text in the forms in which it is searched exactly and loosely."""
+    loose = words(text)
+    if not is_plain(text):  # invisible characters may be in words, or between them
+        loose += END + words(visible(text, in_place=" "))
+    return visible(text), loose
+
+
+both = lru_cache(maxsize=4096)(searched)
+"""As `searched`, for the lines of a conversation, which come up again with every prompt."""
 
 
 def parts(text: str) -> Iterator[str]:
