@@ -341,6 +341,7 @@ def test_marks_that_are_letters_keep_names_apart() -> None:
     """Without its vowels, Hindi has one word for many names; accents, points and signs that writers leave out go."""
     assert words("गीता [hand 4, राम]") == " गीता hand 4 राम "
     assert words("Zoë, José, שָׂרָה") == " zoe jose שרה "
+    assert words("J. R. Ha gave 5. Bo did not.") == " j r ha gave 5 \n bo did not "
     assert not pattern("राम").search("रामी") and pattern("मोहन").search("(मोहन)")
 
 

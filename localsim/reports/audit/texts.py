@@ -77,7 +77,10 @@ def words(text: str) -> str:
 APART = "\n\n"
 """The separator between the messages of a prompt: no sentence continues in the next message."""
 END = "\n"
-_SENTENCE_END = re.compile(r"[.!?:;]+[\"'”’)]*(?:\s|$)|[。！？；：]|\n\s*[-*]\s|\n\s*\n")
+_SENTENCE_END = re.compile(
+    r"(?:(?<!\W[^\W\d_])(?<!^[^\W\d_])\.|[!?:;])[.!?:;]*[\"'”’)]*(?:\s|$)|[。！？；：]|\n\s*[-*]\s|\n\s*\n"
+)
+"""A dot after a single letter is that of an initial, as in J. R. Ha."""
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f]")
 _IDEOGRAPHS = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _LETTERS_ABOVE = "\u06d6"

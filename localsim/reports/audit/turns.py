@@ -24,7 +24,7 @@ class Withheld:
     what: str
     line: str
     text: str
-    """The words of the turn, those among its values included."""
+    """The words of the turn, those among its values included, but no names or numbers."""
     speaker: str = ""
     values: tuple[str, ...] = ()
     """The values of its move, such as a bid, which are the secret of many games."""
@@ -150,8 +150,13 @@ class Readers:
                     found.lines.append(turn.line)
             else:
                 what = _what(turn, simultaneous=beat == now)
+                text = " ".join([*filter(self._says, turn.action.values or ()), turn.action.text]).strip()
                 found.withheld.append(Withheld(what, turn.line, text, turn.speaker, *self._secret(turn)))
         return found
+
+    def _says(self, value: str) -> bool:
+        """Return True if a value is words; names and numbers stand side by side in prompts by chance."""
+        return value not in self._scenario.names and any(map(str.isalpha, value))
 
     def _secret(self, turn: Turn) -> tuple[tuple[str, ...], tuple[str, ...], str]:
         """Return the values of a turn, the agents whom it chooses, and its move."""
