@@ -257,6 +257,14 @@ class Family:
         return self.span(text, term) is not None
 
 
+_PEEKED = (
+    "{0}, you know this, and I know it too: {1}",
+    "There is one more thing about you, {0}, that I know: {1}",
+    "And nobody has told me this, but it is true: {1}",
+)
+"""What a player who peeks says, in wordings that the leak detector finds and that are no repetition."""
+
+
 class Everyday(Family):
     """The family of scenarios that name none, so that reports need no special case."""
 
@@ -271,13 +279,19 @@ class Everyday(Family):
         """Name another agent's fact that nobody has uttered, first one that both have; None without one."""
         said = " ".join(turn.action.text for turn in seen.transcript.turns)
         own = {term for fact in seen.me().facts for term in fact.terms}
-        others = (fact for agent in seen.agents if agent.name != seen.viewer for fact in agent.facts)
-        untold = [fact for fact in others if fact.terms and not any(self.utters(said, term) for term in fact.terms)]
+        untold = [
+            (agent.name, fact)
+            for agent in seen.agents
+            for fact in agent.facts
+            if agent.name != seen.viewer and fact.terms and not any(self.utters(said, term) for term in fact.terms)
+        ]
         if not untold:
             return None
-        fact = min(untold, key=lambda each: own.isdisjoint(each.terms))
-        named = any(self.utters(fact.text, term) for term in fact.terms)
-        words = fact.text if named else f"{fact.text} I mean {fact.terms[0]}."
+        owner, fact = min(untold, key=lambda each: own.isdisjoint(each[1].terms))
+        before = sum(turn.speaker == seen.viewer for turn in seen.transcript.turns)
+        words = _PEEKED[before % len(_PEEKED)].format(owner, fact.text)
+        if not any(self.utters(words, term) for term in fact.terms):
+            words += f" I mean {fact.terms[0]}."
         return Action("speak", words) if seen.may("speak") else any_way(seen, rng, words)
 
 
