@@ -50,7 +50,9 @@ _SAYS = frozenset(
     "demande sagt antwortet fragt risponde chiede diz pergunta zegt antwoordt говорит отвечает спрашивает сказал "
     "сказала ответил ответила mówi odpowiada يقول تقول قال قالت कहता कहती बोला बोली".split()
 )
-_THINKS = frozenset("thinks thought thinking whispers whispered whisper muses wonders piensa pense denkt думает".split())
+_THINKS = frozenset(
+    "thinks thought thinking whispers whispered whisper muses wonders piensa pense denkt думает".split()
+)
 _HOW = frozenset("with in while as back again and then avec con mit com to".split())
 _WOULD = frozenset("would might could will should may can".split())
 _SPEAK = frozenset("say reply respond answer speak ask respond replying responding speaking answering talk act".split())
@@ -61,7 +63,9 @@ _UNSPACED_SAYS = re.compile(
 )
 _UNSPACED_THINKS = re.compile(r"[^\W我你您]{0,8}?(?:想道?|思[うっ]た?)|[은는이가]?\s?생각(?:했다|한다)")
 _OWN_WORDS = frozenset("reply response line answer turn message words".split())
-_TITLES = frozenset("dr mr mrs ms mx st prof sir lady the a an doctor mister miss professor herr frau señor señora".split())
+_TITLES = frozenset(
+    "dr mr mrs ms mx st prof sir lady the a an doctor mister miss professor herr frau señor señora".split()
+)
 _LOOSE = re.compile("[\u0300-\u036f\u0591-\u05c7\u0640\u064b-\u065f\u0670\\W_]")
 """Accents, points and vowel marks that many leave out, and what stands between words."""
 _LABELS = frozenset(
@@ -137,7 +141,9 @@ def agent_of(text: str, names: Sequence[str]) -> str:
     words = plain_words(text) if len(text) <= _LONGEST else ""
     if not words:
         return ""
-    found = [name for name in names if plain_words(name) == words] or [name for name in names if _loose(name) == _loose(words)]
+    found = [name for name in names if plain_words(name) == words] or [
+        name for name in names if _loose(name) == _loose(words)
+    ]
     return found[0] if len(found) == 1 else ""
 
 
@@ -264,7 +270,11 @@ def _called(names: tuple[str, ...]) -> list[tuple[str, list[str]]]:
     parts = [(name, [part]) for name, own in whole_names for part in own if len(own) > 1 and counts[part] == 1]
     untitled = [(name, [word for word in own if word.strip(".") not in _TITLES]) for name, own in whole_names]
     short = [(name, own) for name, own in untitled if 1 < len(own) < len(plain_words(name).split())]
-    return [*whole_names, *short, *((name, own) for name, own in parts if len(own[0]) > 1 and own[0].strip(".") not in _TITLES)]
+    return [
+        *whole_names,
+        *short,
+        *((name, own) for name, own in parts if len(own[0]) > 1 and own[0].strip(".") not in _TITLES),
+    ]
 
 
 def spellings(names: Sequence[str]) -> list[tuple[str, str]]:

@@ -31,7 +31,9 @@ MARK = re.compile(
     r"|\]~!?b[\[\]]|\[e~\[|\[gMASK\]|<sop>"
 )
 """Marks of the usual chat templates."""
-_ROLES = re.compile(r"\s*#{2,}\s*(?:user|human|instruction|input|system|question)\s*:|\s*\[(?:end of text|DONE)\]", re.I)
+_ROLES = re.compile(
+    r"\s*#{2,}\s*(?:user|human|instruction|input|system|question)\s*:|\s*\[(?:end of text|DONE)\]", re.I
+)
 """Where a model goes on as somebody else, in templates that spell their roles, and words of programs at the end."""
 _CALL = re.compile(r"tool|function|python_tag|action_start|plugin|_call|invoke")
 _OWN_ROLE = re.compile(r"\s*(?:assistant|model|chatbot|ai)\b(?=\s|<|$)", re.I)
