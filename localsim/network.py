@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 import socket
 import urllib.request
 from dataclasses import dataclass
@@ -16,6 +17,9 @@ from urllib.parse import urlsplit
 from localsim.errors import BackendUnavailable
 
 _SCHEMES = ("http", "https", "socks5", "socks5h")
+_PORTS = {"http": 80, "https": 443}
+_OWN_NAMES = frozenset({"localhost", "localhost.localdomain", "localhost6", "ip6-localhost", "ip6-loopback"})
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 @dataclass(frozen=True)
@@ -41,26 +45,77 @@ def route_to(address: str) -> Route:
     parts = urlsplit(address)
     host = parts.hostname or ""
     named = urllib.request.getproxies()
-    proxy = named.get(parts.scheme) or named.get("all") or ""
-    if not proxy or is_here(host) or urllib.request.proxy_bypass(parts.netloc.rpartition("@")[2]):
+    proxy = (named.get(parts.scheme) or named.get("all") or "").strip()
+    if not proxy or is_here(host) or _is_spared(host, parts.port or _PORTS.get(parts.scheme, 0), named.get("no", "")):
         return Route(host)
     variable = _variable(parts.scheme)
-    proxy = proxy if "://" in proxy else f"http://{proxy}"
-    scheme = urlsplit(proxy).scheme.lower()
+    proxy = proxy if "://" in proxy else f"http://{proxy.removeprefix('//')}"
+    scheme = proxy.partition("://")[0].lower()
     without = f"unset {variable}, or list {host} in no_proxy"
-    if scheme not in _SCHEMES:
+    usable = _usable(proxy) if scheme in _SCHEMES else ""
+    if not usable:
         raise BackendUnavailable(f"localsim cannot use the proxy {shown(proxy)} ({variable})", hint=without)
     if scheme.startswith("socks") and find_spec("socksio") is None:
         raise BackendUnavailable(
             f"localsim cannot use the SOCKS proxy {shown(proxy)} ({variable}): the package socksio is not installed",
             hint=f"{without}, or: pip install socksio",
         )
-    return Route(host, proxy, variable)
+    return Route(host, usable, variable)
+
+
+def _is_spared(host: str, port: int, spared: str) -> bool:
+    """Return True if `no_proxy` lists a host: by its name or the end of it, its address or its network."""
+    if not urllib.request.getproxies_environment() and urllib.request.proxy_bypass(host):
+        return True  # by the settings of the system
+    name, address = host.rstrip(".").casefold(), _address(host)
+    for entry in re.split(r"[\s,]+", spared.casefold()):
+        bare, _, only = entry.rpartition(":") if re.search(r"(?:\]|^[^:]*):\d+$", entry) else (entry, "", str(port))
+        bare = bare.strip("[]").rstrip(".")
+        if not bare or only != str(port):
+            continue
+        if bare == "*" or name == bare or address is not None and _holds(bare, address):
+            return True
+        if address is None and name.endswith("." + bare.removeprefix("*").removeprefix(".")):
+            return True
+        if bare.endswith(".*") and address is not None and str(address).startswith(bare[:-1]):
+            return True
+    return False
+
+
+def _holds(entry: str, address: _Address) -> bool:
+    try:
+        return address in ipaddress.ip_network(entry, strict=False)
+    except ValueError:
+        return False
+
+
+def _address(host: str) -> _Address | None:
+    try:
+        return ipaddress.ip_address(host.strip("[]").partition("%")[0])
+    except ValueError:
+        return None
+
+
+def _usable(proxy: str) -> str:
+    """Return the address of a proxy in ASCII; '' if it names no machine."""
+    try:
+        parts = urlsplit(proxy)
+        port, name = parts.port, parts.hostname or ""
+        name = f"[{name}]" if ":" in name else name.encode("idna").decode()
+    except (ValueError, UnicodeError):
+        return ""
+    if not name or port == 0 or not re.fullmatch(r"[\w.:%\[\]-]+", name, re.ASCII):
+        return ""
+    user = f"{parts.netloc.rpartition('@')[0]}@" if "@" in parts.netloc else ""
+    return f"{parts.scheme}://{user}{name}" + (f":{port}" if port else "")
 
 
 def _variable(scheme: str) -> str:
-    names = (f"{scheme}_proxy", f"{scheme.upper()}_PROXY", "all_proxy", "ALL_PROXY")
-    return next((name for name in names if os.environ.get(name)), "settings of this system")
+    """Return the name of the variable that names the proxy, as it is spelled."""
+    wanted = (f"{scheme}_proxy", "all_proxy")
+    names = sorted(name for name, value in os.environ.items() if value and name.lower() in wanted)
+    found = sorted(names, key=lambda name: (wanted.index(name.lower()), not name.islower()))
+    return found[0] if found else "settings of this system"
 
 
 def proxies() -> list[str]:
@@ -83,7 +138,8 @@ def shown(address: str) -> str:
 def is_here(host: str) -> bool:
     """Return True if a name or an address, in any spelling, means this machine alone."""
     name = host.strip("[]").rstrip(".").casefold()
-    if name == "localhost" or name.endswith(".localhost"):
+    name = name.partition("%")[0] if ":" in name else name
+    if name in _OWN_NAMES or name.endswith(".localhost"):
         return True
     try:
         found = {str(each[4][0]) for each in socket.getaddrinfo(name, None)}

@@ -19,7 +19,8 @@ import pytest
 import localsim
 from localsim.backends import endpoint
 from localsim.backends.base import Done
-from localsim.backends.completions import Again, Refused, completion
+from localsim.backends.client import Client
+from localsim.backends.completions import Again, Refused, completion, decoded
 from localsim.backends.endpoint import EndpointBackend, Patience, server_messages
 from localsim.conversation.requests import Generation, Message, Request, Thought
 from localsim.conversation.scenario import LoadedScenario
@@ -52,11 +53,17 @@ GOOD = [
     "<think>secret1</think>{n}: word1.", "<thinking>secret1</thinking>\n{n}: word1.",
     "<|channel|>analysis<|message|>secret1<|channel|>final<|message|>word1.",
     "{n}: word1.\n{o}: secret1", "{n}: (smiles) word1.", "{n}: word1.<|im_end|><|im_start|>user\nsecret1",
+    "<b>{n}:</b> word1.", "<{n}>word1.</{n}>", "<plan>secret1</plan>\nword1.", "{n}: word1. <!-- secret1 -->",
+    "Turn 3 ({n}): word1.", "As {n}, I would say: word1.", "\u200e{n}: word1.",
+    "<|inner_prefix|>secret1<|inner_suffix|>word1.",
 ]  # fmt: skip
 BAD = [
     "", "   ", "{o}: secret1", "<think>secret1", "<thinking>secret1", "[THINK]secret1", "Here is my reply:",
     "(secret1)", "secret1\nsecret1", '{"text": "secret1"}', "{n} thinks: secret1", "{n} (whispering): secret1",
     "```\n```", "{n}:", "<|im_start|>user\nsecret1", "Sure!\n{o}: secret1",
+    "<{o}>secret1</{o}>", "Turn 3 ({o}): secret1", "{o} would say: secret1", "{n} to {o}: secret1",
+    '{n}: {"a": "secret1"}',
+    "<|inner_prefix|>secret1", "<tool_call>{}</tool_call>",
 ]  # fmt: skip
 BODIES: list[bytes] = [
     b"", b"{", b"[]", b"null", b"[" * 100_000, b'{"choices":[]}', b'{"choices":[{"message":{"content":"x\\ud83d"}}]}',
@@ -72,6 +79,9 @@ BODIES: list[bytes] = [
     b'{"error":"no such model"}', b'{"detail":[{"msg":"wrong"}]}', b'{"choices":[{"message":{"content":"a\\u0000b"}}]}',
     b'{"choices":[{"message":{"content":"","reasoning_content":"secret1"}}]}', b"\xff\xfe{",
     b'{"choices":[{"message":{"content":"secret1"},"finish_reason":"tool_calls"}]}',
+    b'{"choices":[{"message":{"content":"x","reasoning":' + b"[" * 900 + b"]" * 900 + b'}}]}',
+    b'{"choices":[{"message":{"content":"secret1"},"error":{"message":"cut off"}}]}', b'{"choices":[NaN]}',
+    b'{"choices":[{"message":{"content":"secret1"},"finish_reason":"insufficient_system_resource"}]}',
 ]  # fmt: skip
 
 
@@ -140,6 +150,15 @@ def test_numbers_beyond_the_database_become_failures_whoever_counts_them() -> No
 
 
 OWN_WORDS = {
+    '{"object": "error", "message": "4096 at most", "code": 400}': (Refused, "4096 at most"),
+    '{"choices": [{"error": {"code": 502, "message": "no provider"}, "message": {"content": "x"}}]}': (
+        Again,
+        "no provider",
+    ),
+    '{"error": {"message": "odd", "code": "' + "9" * 5000 + '"}}': (Again, "odd"),
+    '{"fault": {"faultstring": "slow down", "detail": {"errorcode": "x"}}}': (Again, "slow down"),
+    '{"type": "about:blank", "title": "busy", "status": 429}': (Again, "busy"),
+    '{"message": {"role": "assistant", "content": "secret1"}, "done": true}': (Again, "without choices"),
     '{"error": {"message": "the quota is used up", "code": 429}}': (Again, "the quota is used up"),
     '{"error": {"message": "no such model", "code": "404"}}': (Refused, "no such model"),
     '{"error": "busy"}': (Again, "busy"),
@@ -168,6 +187,24 @@ def test_parts_and_reasons_of_answers_are_read() -> None:
     assert "no words" in of({"content": "", "reasoning_content": "hm"}).withheld
     assert "within its thoughts" in of({"content": "<think>hm"}, "length").withheld
     assert of({"content": "x"}, "stop").withheld == ""
+    for reason in ("token_limit", "model_context_window_exceeded", "maxPredictedTokensReached", {"type": "length"}):
+        assert of({"content": "x"}, reason).cut and not of({"content": "x"}, reason).withheld  # type: ignore[arg-type]
+    for reason in ("insufficient_system_resource", "guardrail_intervened", "ERROR_TOXIC", "failed", "OTHER"):
+        assert reason.lower() in of({"content": "x"}, reason).withheld
+    for reason in ("eosFound", "end_turn", "stop_sequence", "COMPLETE", ["stop"], 1):
+        assert not of({"content": "x"}, reason).withheld and not of({"content": "x"}, reason).cut  # type: ignore[arg-type]
+    assert "a tool" in of({"content": "", "tool_calls": [{"id": "1"}]}).withheld
+    assert "I can't" in of({"content": [{"type": "refusal", "refusal": "I can't"}]}).withheld
+    for content in (["Hi."], {"type": "text", "text": "Hi."}, [{"type": "output_text", "text": "Hi."}]):
+        assert of({"content": content}).text == "Hi."
+    for beside in ({"reasoning_details": [{"text": "hm"}]}, {"thinking_blocks": [{"thinking": "hm"}]}, {
+        "reasoning": {"content": "hm"}
+    }):  # fmt: skip
+        assert of({"content": "Hi.", **beside}).thought == "hm"
+    for usage in (None, [1], "none", {"completion_tokens_details": []}, {"input_tokens": 3, "output_tokens": 2}):
+        found = completion({"choices": [{"message": {"content": "x"}}], "usage": usage})
+        assert (found.prompt_tokens, found.tokens) in {(0, 0), (3, 2)}
+    assert decoded(b'\xef\xbb\xbf{"a": 1}', "") == {"a": 1}
 
 
 def test_a_mark_of_a_template_is_inert_in_what_is_sent() -> None:
@@ -276,7 +313,7 @@ def test_a_key_that_a_server_repeats_is_neither_stored_nor_printed(
 
 HERE = (
     "localhost LOCALHOST localhost. x.localhost 127.0.0.1 127.1 127.0.0.53 0x7f000001 2130706433 0177.0.0.1 [::1] ::1 "
-    "0:0:0:0:0:0:0:1 ::ffff:127.0.0.1 0.0.0.0 [::] 0"
+    "0:0:0:0:0:0:0:1 ::ffff:127.0.0.1 0.0.0.0 [::] 0 [::ffff:7f00:1] [::1%lo] 0x7f.1 ip6-localhost １２７.0.0.1"
 ).split()
 
 
@@ -297,6 +334,42 @@ def test_another_machine_is_reached_through_a_proxy_only_with_a_notice(monkeypat
     assert "192.0.2.9" in _network().value and "pass" not in _network().value
     monkeypatch.setenv("no_proxy", "192.0.2.7")
     assert route_to("http://192.0.2.7/v1").told == ""
+
+
+SPARED = {
+    "192.0.2.1": "192.0.2.1 192.0.2.1:80 * 192.0.2.* 192.0.2.0/24 0.0.0.0/0 a,192.0.2.1,b",
+    "a.example.org": "example.org .example.org *.example.org EXAMPLE.ORG a.example.org.",
+    "[2001:db8::1]": "2001:db8::1 [2001:db8::1] 2001:db8::/32 [2001:db8::1]:80",
+}
+NOT_SPARED = {
+    "192.0.2.1": "192.0.2 2.1 .2.1 192.0.2.1:8080 192.0.3.0/24 192.0.2.0/33 bad/x",
+    "badexample.org": "example.org .example.org a.badexample.org",
+}
+
+
+def test_no_proxy_and_the_names_of_variables_count_in_every_spelling(monkeypatch: pytest.MonkeyPatch) -> None:
+    for spared, entries in ((True, SPARED), (False, NOT_SPARED)):
+        for host, several in entries.items():
+            for entry in several.split():
+                with monkeypatch.context() as setting:
+                    setting.setenv("Http_Proxy", "http://192.0.2.9:3128")
+                    setting.setenv("No_Proxy", f" {entry} ")
+                    route = route_to(f"http://{host}/v1")
+                assert (route.proxy == "") is spared, (host, entry)
+                assert spared or "(Http_Proxy)" in route.told
+    for proxy in ("http://", "http://:3128", "http://a:port", "http://a:99999", "http://[::1", "http://a b:1", "a:0"):
+        monkeypatch.setenv("all_proxy", proxy)
+        with pytest.raises(BackendUnavailable, match="cannot use the proxy"):
+            route_to("http://192.0.2.1/v1")
+    for proxy in (
+        "//192.0.2.9:1",
+        " 192.0.2.9:1 ",
+        "u:p%40s@192.0.2.9:1",
+        "http://u:p\u00e4@192.0.2.9:1",
+        "http://\u043f:1",
+    ):
+        monkeypatch.setenv("all_proxy", proxy)
+        Client(route_to("http://192.0.2.1/v1"), {}, 1).close()
 
 
 def test_prompts_for_this_machine_pass_no_proxy(

@@ -53,6 +53,7 @@ FORMS = {
     + "{% if add_generation_prompt %}<assistant>Here are my reasoning steps:\n{% endif %}",
     "asks for a thought in brackets": TURNS + "{% if add_generation_prompt %}<assistant>[THINK]{% endif %}",
     "never asks": TURNS,
+    "open thought of other marks": TURNS + "{% if add_generation_prompt %}<assistant><|inner_prefix|>{% endif %}",
 }
 
 
@@ -117,6 +118,8 @@ def test_a_template_with_channels_begins_replies_in_the_last_one_and_run_says_wh
     found, said = check_template(model), list[str]()
     ensure_suits(model, said.append)
     warned = [check.told for check in found.checks if check.warns]
+    closed = TURNS + "{% if add_generation_prompt %}<assistant><|channel>thought\n<channel|>{% endif %}"
+    assert ChatTemplate(closed, bos="", eos="", name="t").begins.endswith("<assistant><|channel>thought\n<channel|>")
     assert found.ok and len(warned) == 2 and all(told in line for told, line in zip(warned, said, strict=True))
     model.free()
 
@@ -135,6 +138,16 @@ def of_kind(family: Family, kind: str) -> Family:
     return replace(family, **{"user_defined": (), **kinds})
 
 
+ODD = Family(
+    "{% for m in messages %}{% if m.role == 'assistant' %}{|bot|}{{ m.content }}[e~[\n"
+    "{% else %}]~b]{{ m.role }}\n{{ m.content }}"
+    "[|end|]\n{% endif %}{% endfor %}{% if add_generation_prompt %}{|bot|}{% endif %}",
+    ("{|bot|}", "]~b]", "[|end|]", "[e~["), "[e~[", architecture="llama",
+)  # fmt: skip
+"""Marks of forms that no pattern of marks knows."""
+ALL = {**tiny_model.FAMILIES, "odd": ODD}
+
+
 class Eager(LlamaBackend):
     """Wants nothing but marks: as tokens, and letter by letter."""
 
@@ -149,10 +162,10 @@ class Eager(LlamaBackend):
         return super()._choose(job, logits, in_text=in_text)
 
 
-@pytest.fixture(params=[(name, kind) for name in tiny_model.FAMILIES for kind in KINDS], ids="-".join)
+@pytest.fixture(params=[(name, kind) for name in ALL for kind in KINDS], ids="-".join)
 def model(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LlamaModel]:
     name, kind = request.param
-    made = LlamaModel(tiny_model.write(tmp_path / "tiny.gguf", of_kind(tiny_model.FAMILIES[name], kind)))
+    made = LlamaModel(tiny_model.write(tmp_path / "tiny.gguf", of_kind(ALL[name], kind)))
     yield made
     made.free()
 
@@ -160,6 +173,7 @@ def model(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LlamaModel
 def test_no_mark_is_drawn_and_none_lives_in_a_content(model: LlamaModel) -> None:
     backend = Eager(model, name="t", sha256="0" * 64, sequences=1, context=1024, threads=1)
     chat = backend._tools.chat
+    assert chat.role_marks
     evil = "Ben: " + " ".join(chat.marks)
     plain, tokens = chat.prompt(SHORT, "Ana"), chat.prompt([*SHORT[:3], Message("user", evil)], "Ana")
     assert [token for token in tokens if token in chat.mark_tokens] == [t for t in plain if t in chat.mark_tokens]

@@ -97,7 +97,7 @@ def _target(address: str) -> tuple[httpcore2.URL, str]:
 
 def _proxy(address: str) -> httpcore2.Proxy:
     parts = urlsplit(address)
-    auth = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
+    auth = (unquote(parts.username).encode(), unquote(parts.password or "").encode()) if parts.username else None
     return httpcore2.Proxy(shown(address), auth=auth)
 
 

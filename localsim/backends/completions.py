@@ -144,8 +144,9 @@ def _code(data: Any) -> int | None:
     error = data.get("error") if isinstance(data, dict) else None
     places = [each for each in (error, data) if isinstance(each, dict)]
     code = next((each[name] for each in places for name in ("code", "status") if name in each), None)
-    whole = isinstance(code, int) or isinstance(code, str) and code.isdecimal() and len(code) < 6
-    return int(code) if whole else None
+    if isinstance(code, str) and code.isdecimal() and len(code) < 6:
+        return int(code)
+    return code if isinstance(code, int) else None
 
 
 def _content(content: Any) -> tuple[str | None, str]:
@@ -201,8 +202,9 @@ def _count(value: Any) -> int:
 def _withheld(
     message: Mapping[str, Any], reason: str, content: str | None, text: str, thought: str, *, cut: bool
 ) -> str:
-    parts = message.get("content") if isinstance(message.get("content"), list) else []
-    refusals = (each.get("refusal") for each in (message, *parts) if isinstance(each, dict))
+    parts = message.get("content")
+    places = [message, *parts] if isinstance(parts, list) else [message]
+    refusals = (each.get("refusal") for each in places if isinstance(each, dict))
     if refusal := next((each for each in refusals if isinstance(each, str) and each.strip()), ""):
         return f"the model refused: {' '.join(refusal.split())[:_TOLD]}"
     if _WITHHELD.search(reason):

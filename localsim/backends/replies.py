@@ -28,6 +28,7 @@ MARK = re.compile(
     r"|<(?:start|end)_of_(?:turn|utterance|text)>|</?s>|<</?SYS>>|<(?:bos|eos|pad|unk|sep|mask|eod|eoa|eoh|eom|eot)>"
     r"|<(?:BOS|EOS|PAD|UNK)(?:_TOKEN)?>|<(?:unused|reserved_|extra_id_|SPECIAL_|TOKENS_UNUSED_)\d{1,4}>"
     r"|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\]|\[(?:BEGIN|END) FINAL RESPONSE\]"
+    r"|\]~!?b[\[\]]|\[e~\[|\[gMASK\]|<sop>"
 )
 """Marks of the usual chat templates."""
 _ROLES = re.compile(

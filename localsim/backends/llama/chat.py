@@ -83,8 +83,10 @@ class ChatTokenizer:
             for piece in self.template.pieces(TRIAL, thinking=thinking):
                 if not piece.is_content:
                     tokens = self._model.tokenize(piece.text, special=True)
-                    texts = {self._model.token_text(token) for token in tokens}
-                    found |= marks_in(piece.text) | set(filter(is_mark, texts))
+                    texts = {self._model.token_text(token): token for token in tokens}
+                    own = [text for text, token in texts.items() if is_mark(text) or self._model.is_special(token)]
+                    named = "|".join(map(re.escape, sorted(filter(str.strip, own), key=len, reverse=True)))
+                    found |= marks_in(re.sub(named or "(?!)", "\n", piece.text)) | set(filter(str.strip, own))
         return tuple(sorted(found))
 
     def _part_tokens(self, text: str) -> tuple[int, ...]:

@@ -25,6 +25,7 @@ _MARK = re.compile(
     r"<(?!0x[0-9A-F]{2}>)[^\s<>]{2,60}>|<[|｜][^<>\n]{1,60}[|｜]>|\[/?[A-Z][A-Z_0-9]{2,30}\]|◁[^◁▷\n]{1,30}▷"
 )
 _USER_DEFINED = 1 << 4  # LLAMA_TOKEN_ATTR_USER_DEFINED
+_SPECIAL = _USER_DEFINED | 1 << 1 | 1 << 3  # LLAMA_TOKEN_ATTR_UNUSED and _CONTROL
 _INSTALL = 'CMAKE_ARGS="-DGGML_NATIVE=OFF" pip install --no-cache-dir --force-reinstall llama-cpp-python'
 
 
@@ -245,6 +246,10 @@ class LlamaModel:
     def is_user_defined(self, token: int) -> bool:
         """True if llama.cpp reads a token from plain text even where control tokens are switched off."""
         return bool(library().llama_vocab_get_attr(self.vocab, token) & _USER_DEFINED)
+
+    def is_special(self, token: int) -> bool:
+        """True for a token that is no ordinary text: control, user-defined or unused."""
+        return bool(library().llama_vocab_get_attr(self.vocab, token) & _SPECIAL)
 
     def ends_text(self, token: int) -> bool:
         """True if a token ends a generation (EOS, EOT and the like)."""

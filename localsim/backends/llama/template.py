@@ -25,7 +25,10 @@ _MARK = re.compile(
     r"<[|｜][^<>|｜\n]{1,60}[|｜]>|</?[A-Za-z][\w:-]{0,40}>|\[/?[A-Z_]{2,30}\]|<</?[A-Z]+>>|◁[^◁▷\n]{1,30}▷"
     r"|#{2,}\s*\w[\w ]{0,30}:"
 )
-_ROLE = re.compile(r"(?:^|\n)[ \t]*([A-Za-z][A-Za-z ]{1,30}:)[ \t]*$")
+_ROLE = re.compile(r"(?:^|\n)[ \t]*([^\W\d_][\w ]{1,30}:)[ \t]*$")
+_SYMBOL, _INNER = r"[^\w\s.,:;!?'\"()-]", r"[\w.,:;!?'\"()-]{1,38}"
+_BRACKETED = re.compile("|".join(rf"{_SYMBOL}{{{size}}}{_INNER}{_SYMBOL}{{1,{size}}}" for size in (3, 2, 1)))
+"""A word between symbols, as in `[|user|]`, `«user»` or `]~b]`."""
 _NOTHING: dict[str, Any] = {"tools": None, "documents": None}
 _EMPTY: dict[str, Any] = {"tools": [], "documents": []}
 
@@ -184,6 +187,8 @@ def _opened(rendered: str) -> str:
 
 def marks_in(text: str) -> set[str]:
     """The marks of roles that a template spells in its own text, such as `<|user|>`, `[INST]` or `USER:` at its end."""
-    found = set(_MARK.findall(text))
-    role = _ROLE.search(text) if not found else None
-    return found | ({role[1]} if role else set())
+    rest = _MARK.sub("\n", text)
+    lines = rest.split()
+    found = (mark for word in {*lines[:1], *lines[-1:]} for mark in _BRACKETED.findall(word))
+    role = _ROLE.search(rest)
+    return {*_MARK.findall(text), *found, *([role[1]] if role else ())}
