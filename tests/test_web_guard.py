@@ -7,6 +7,7 @@ import shlex
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote, urljoin, urlsplit
 
@@ -150,6 +151,31 @@ def test_a_body_that_does_not_arrive_ends_the_connection(made: tuple[Store, str]
             half = f"{request} HTTP/1.1\r\n{host}Content-Length: 100\r\n\r\ncsrf=".encode()
             answer, seconds = _answer_to(base, half)
             assert answer.startswith(f"HTTP/1.1 {status}".encode()) and seconds < 4, request
+
+
+def test_requests_that_do_not_arrive_take_the_place_of_no_other(
+    made: tuple[Store, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serve, "_MOST_WAITING", 5)
+    with serving(made[0]) as base:
+        place = urlsplit(base)
+        halves = [socket.create_connection((place.hostname, place.port)) for _ in range(12)]
+        for number, half in enumerate(halves):
+            half.settimeout(10)
+            half.sendall(
+                b"GET / HTTP/1.1\r\nHost: x\r\nX: " if number % 2 else b"POST / HTTP/1.1\r\nContent-Length: 9\r\n"
+            )
+        with suppress(ConnectionResetError):
+            assert halves[0].recv(1) == b"", "it has ended"
+        assert _answer_to(base, f"GET / HTTP/1.1\r\nHost: {place.netloc}\r\n\r\n".encode())[0].startswith(
+            b"HTTP/1.1 200"
+        )
+        for half in halves:
+            half.close()
+    monkeypatch.setattr(serve, "_REQUEST_S", 0.5)
+    with serving(made[0]) as base:
+        answer, seconds = _answer_to(base, b"GET / HTTP/1.1\r\nX: ")
+    assert answer == b"" and seconds < 10
 
 
 def test_headers_forbid_what_the_pages_do_not_need(client: TestClient) -> None:

@@ -21,6 +21,7 @@ from localsim.runs.runner import start
 from localsim.store.database import Store
 from localsim.store.queries.runs import run_row
 from localsim.store.records import EpisodeEnded, EpisodeRecord, LeakRecord, Record, RunRecord, ScoreRecord
+from localsim.web import serve
 from localsim.web.app import PARTS, Site, create_app
 from localsim.web.guard import Access, hosts_of
 from tests.conftest import Quiet, generated
@@ -102,7 +103,7 @@ def serving(store: Store, *, model: str = "scripted", parts: tuple[str, ...] = P
     port = listening.getsockname()[1]
     rules = Access(hosts_of("127.0.0.1"), **{"rate": 10_000.0, "burst": 10_000.0, **changes})
     app = create_app(Site(store, rules, model, frozenset(parts)))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
+    server = uvicorn.Server(uvicorn.Config(app, http=serve.bounded(), log_level="warning"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     deadline = time.monotonic() + 20

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import ipaddress
 import secrets
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 
 import uvicorn
 from starlette.applications import Starlette
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from localsim.annotation.items import Selection
 from localsim.errors import BackendUnavailable, InvalidInput
@@ -23,6 +25,10 @@ from localsim.web.app import During, Site, create_app
 from localsim.web.guard import HOST, Access, address_of, hosts_of, is_loopback, shown
 from localsim.web.phrases.table import find
 
+_REQUEST_S = 25.0
+"""Seconds in which a request must have arrived; `guard` answers one whose body alone takes too long."""
+_MOST_WAITING = 100
+"""Connections that may wait for a whole request; one more ends the oldest of them."""
 _TRIED = 20
 """Ports to try from the usual one on, where that is taken."""
 
@@ -76,10 +82,48 @@ def run_app(app: Starlette, listening: socket.socket, opened: str = "") -> None:
     """Serve an application until Ctrl-C or `app.state.stop()`; open the address `opened` in a browser, if given."""
     if opened:
         threading.Timer(0.7, webbrowser.open, [opened]).start()
-    config = uvicorn.Config(app, log_level="warning", server_header=False, proxy_headers=False)
+    config = uvicorn.Config(app, http=bounded(), log_level="warning", server_header=False, proxy_headers=False)
     server = uvicorn.Server(config)
     app.state.stop = lambda: setattr(server, "should_exit", True)
     server.run(sockets=[listening])
+
+
+def bounded() -> type[H11Protocol]:
+    """Return the protocol of a server's connections, of which few wait for a whole request, and none for long.
+
+    Uvicorn waits without end for a request whose head has begun, so one visitor could take every connection.
+    """
+    waiting: dict[H11Protocol, asyncio.TimerHandle] = {}
+
+    class Connection(H11Protocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._note()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self._note()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._forget()
+            super().connection_lost(exc)
+
+        def _note(self) -> None:
+            cycle = self.cycle
+            if cycle is not None and not cycle.more_body and not cycle.response_complete:
+                self._forget()
+            elif self not in waiting:
+                waiting[self] = self.loop.call_later(_REQUEST_S, self.transport.abort)
+                if len(waiting) > _MOST_WAITING:
+                    oldest = next(iter(waiting))
+                    waiting.pop(oldest).cancel()
+                    oldest.transport.abort()
+
+        def _forget(self) -> None:
+            if self in waiting:
+                waiting.pop(self).cancel()
+
+    return Connection
 
 
 def listen(place: Address) -> socket.socket:
