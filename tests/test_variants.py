@@ -32,7 +32,7 @@ from localsim.conversation.wording.paraphrases import WORDINGS
 from localsim.conversation.wording.variants import MOST, variant_of
 from localsim.conversation.wording.wordings import Wording
 from localsim.errors import InvalidInput
-from localsim.evaluators.choosing.naturalness import Naturalness
+from localsim.evaluators.choosing import Naturalness
 from localsim.families import player_of, vocabulary
 from localsim.reports import audit as audit_module
 from localsim.reports.comparison import compare

@@ -166,8 +166,7 @@ def _evaluators(by: Mapping[str, Any], pairs: Sequence[Any] | None) -> list[Eval
         raise click.UsageError("--criterion needs --choose MODEL, the model that answers it")
     if by["rubrics"] and not by["judge"]:
         raise click.UsageError("--rubric needs --judge MODEL, the model that answers its questions")
-    from localsim.evaluators.choosing.candidates import Choice
-    from localsim.evaluators.choosing.naturalness import QUESTION, Naturalness
+    from localsim.evaluators.choosing import QUESTION, Choice, Naturalness
     from localsim.evaluators.evaluate import evaluator_of
     from localsim.evaluators.judge import Judge
     from localsim.evaluators.leak_judge import LeakJudge

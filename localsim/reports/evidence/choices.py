@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from localsim import stats
-from localsim.evaluators.choosing.candidates import CHOSEN, PLACE
+from localsim.evaluators.choosing import CHOSEN, PLACE
 from localsim.reports.document import Table
 from localsim.store.conditions import Condition, in_order, names_of
 from localsim.store.database import Store

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from localsim import stats
 from localsim.conversation.episode import CONDITIONS
-from localsim.evaluators.choosing.naturalness import AGAINST
+from localsim.evaluators.choosing import AGAINST
 from localsim.leakage.accuracy import auroc
 from localsim.stats import NOTHING, Estimate, clustered
 from localsim.store.conditions import Condition, in_order, names_of
