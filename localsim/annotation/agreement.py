@@ -352,7 +352,7 @@ def _on_pairs(found: Pairs) -> list[str]:
         equal = text_of(each.equal, each.low, each.high, ".0%")
         lines.append(
             f"  Judge {each.judge} agrees with most raters on {equal} of {_number(each.decided, 'pair')} that "
-            f"both decide, of {each.n}; kappa {_value(each.kappa)}."
+            f"both decide, of {each.n}; kappa {text_of(each.kappa)}."
         )
     return lines
 
@@ -374,7 +374,7 @@ def _on_dimensions(found: Dimensions) -> list[str]:
     for row in found.by_dimension:
         if row.n:
             means = ", ".join(f"{mode} {mean.mean:.2f} (n {mean.n})" for mode, mean in row.means.items())
-            judges = "".join(f"; judge {judge.judge}: rho {_value(judge.rho)} (n {judge.n})" for judge in row.judges)
+            judges = "".join(f"; judge {judge.judge}: rho {text_of(judge.rho)} (n {judge.n})" for judge in row.judges)
             lines.append(f"  {row.dimension}: {means}; agreement of raters: {_alpha(row.alpha)}{judges}.")
     return lines
 
@@ -391,15 +391,15 @@ def _on_disclosures(found: Disclosures) -> list[str]:
     else:
         same = text_of(row.first_turn, row.low, row.high, ".0%")
         lines.append(
-            f"  Detector, first turns of {_number(row.n, 'fact')}: precision {_value(row.precision)} (of "
-            f"{row.said}), recall {_value(row.recall)} (of {row.true}), F1 {_value(row.f1)}; same turn or "
-            f"none in {same}; kappa of disclosed or not {_value(row.kappa)}."
+            f"  Detector, first turns of {_number(row.n, 'fact')}: precision {text_of(row.precision)} (of "
+            f"{row.said}), recall {text_of(row.recall)} (of {row.true}), F1 {text_of(row.f1)}; same turn or "
+            f"none in {same}; kappa of disclosed or not {text_of(row.kappa)}."
         )
     for each in found.judges:
         same = text_of(each.first_turn, each.low, each.high, ".0%")
         lines.append(
             f"  Leak judge {each.judge}, {_number(each.n, 'fact')}: kappa of disclosed or not "
-            f"{_value(each.kappa)}; same turn or none in {same} of {each.turns}."
+            f"{text_of(each.kappa)}; same turn or none in {same} of {each.turns}."
         )
     return lines
 
@@ -420,12 +420,8 @@ def raters_text(kinds: Mapping[str, int]) -> str:
 def _alpha(found: Alpha) -> str:
     if not found.items:
         return "not known, because no two raters judged the same"
-    return f"alpha {_value(found.alpha)} ({_number(found.items, 'unit')} with two raters or more)"
+    return f"alpha {text_of(found.alpha)} ({_number(found.items, 'unit')} with two raters or more)"
 
 
 def _number(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def _value(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"

@@ -146,5 +146,5 @@ def _sentence(row: LeakJudge) -> str:
 
 
 def _agreement(name: str, found: FirstTurns) -> str:
-    kappa, same = text_of(found.kappa, None, None, ".2f"), text_of(found.first_turn, None, None, ".0%")
+    kappa, same = text_of(found.kappa), text_of(found.first_turn, form=".0%")
     return f"Agreement with {name}: kappa {kappa} on {found.n} facts, same turn or none in {same} of {found.turns}"

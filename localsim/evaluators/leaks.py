@@ -158,6 +158,11 @@ def facts_of(agent: Agent) -> tuple[Fact, ...]:
     return (Fact(id=f"secret_{name}", text=text, disclosure="never"),)
 
 
+def terms_of(*facts: Fact) -> set[str]:
+    """Return the terms of facts, in lower case."""
+    return {term.casefold() for fact in facts for term in fact.terms}
+
+
 def with_terms(
     scenario: Scenario, turns: Turns, rows: Sequence[Row], detector: LeakageDetector, readers: Readers | None = None
 ) -> Leakage:
@@ -165,15 +170,13 @@ def with_terms(
     family = family_of(scenario.family)
     findings = {(fact.id, turn): finding for fact, turn, _, finding in rows}
     facts = {fact.id: fact for agent in scenario.agents for fact in facts_of(agent)}
-    held = {
-        agent.name: {term.casefold() for fact in facts_of(agent) for term in fact.terms} for agent in scenario.agents
-    }
+    held = {agent.name: terms_of(*facts_of(agent)) for agent in scenario.agents}
     whole: list[Row] = []
     around: dict[tuple[str, int], Circumstances] = {}
     for turn, (speaker, text) in enumerate(turns):
         for private in private_facts(scenario):
             fact = facts[private.id]
-            shared = speaker != private.owner and any(term.casefold() in held.get(speaker, ()) for term in fact.terms)
+            shared = speaker != private.owner and bool(terms_of(fact) & held.get(speaker, set()))
             whole.append((private, turn, speaker, findings.get((private.id, turn), NOTHING)))
             around[private.id, turn] = circumstances(family, fact, text, shared=shared)
     return decided(whole, detector.weights, around, readers)

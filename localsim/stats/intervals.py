@@ -48,7 +48,7 @@ def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
     return found
 
 
-def text_of(value: float | None, low: float | None, high: float | None, form: str) -> str:
+def text_of(value: float | None, low: float | None = None, high: float | None = None, form: str = ".2f") -> str:
     """Return a value with its interval, such as `40% [31%, 52%]`; - without a value. `form` is that of a number."""
     if value is None:
         return "-"

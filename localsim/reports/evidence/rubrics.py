@@ -5,7 +5,6 @@ Participants of an experiment may have answered the same rubric about the same t
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -17,7 +16,7 @@ from localsim.reports.document import Table
 from localsim.reports.validity.judges import Goal, follows_outcome
 from localsim.scenarios.rubrics import SOTOPIA, rubric_files, shipped_rubric
 from localsim.stats import Bounds, Estimate
-from localsim.store.conditions import Condition, in_order, names_of
+from localsim.store.conditions import in_order, names_of
 from localsim.store.database import Store
 from localsim.store.queries import experiments
 from localsim.store.queries import reports as queries
@@ -82,9 +81,7 @@ def rubric_rows(store: Store, run_id: str) -> list[Judged]:
     """Return what judges answered about a run by rubrics."""
     replies = queries.rubric_replies(store, run_id)
     people = {(row.rubric, row.judge, row.dimension): row for row in people_and_judges(store, run_id)}
-    groups: dict[tuple[str, str], list[queries.RubricScore]] = defaultdict(list)
-    for row in queries.rubric_scores(store, run_id):
-        groups[row.evaluator, row.name].append(row)
+    groups = stats.grouped(((row.evaluator, row.name), row) for row in queries.rubric_scores(store, run_id))
     return [
         _dimension(
             rows,
@@ -105,13 +102,8 @@ def _dimension(
 ) -> Judged:
     (rubric, judge), name = rubric_of(rows[0].evaluator), rows[0].name
     given = [(row, row.value) for row in rows if row.value is not None]
-    by_condition: dict[Condition, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    talks: dict[Condition, set[str]] = defaultdict(set)
-    by_episode: dict[str, list[float]] = defaultdict(list)
-    for row, value in given:
-        by_condition[row.condition][row.scenario_id].append(value)
-        talks[row.condition].add(row.episode_id)
-        by_episode[row.episode_id].append(value)
+    by_condition = stats.grouped((row.condition, (row, value)) for row, value in given)
+    by_episode = stats.grouped((row.episode_id, value) for row, value in given)
     first = {row.episode_id: row for row, _ in reversed(given)}
     follows, pairs = follows_outcome([
         Goal(row.family, row.scenario_id, row.condition, fmean(own), row.success)
@@ -119,7 +111,10 @@ def _dimension(
         if (row := first[episode]).success is not None
     ])  # fmt: skip
     names = names_of(sorted(by_condition, key=in_order))
-    means = {called: stats.clustered(by_condition[each], _bounds(rubric, name)) for each, called in names.items()}
+    means = {}
+    for each, called in names.items():
+        by_scenario = stats.grouped((row.scenario_id, value) for row, value in by_condition[each])
+        means[called] = stats.clustered(by_scenario, _bounds(rubric, name))
     return Judged(
         rubric,
         judge,
@@ -127,7 +122,9 @@ def _dimension(
         len(given),
         mean_by_mode={called: found.value for called, found in means.items()},
         interval_by_mode={called: [found.low, found.high] for called, found in means.items()},
-        talks_by_mode={called: len(talks[each]) for each, called in names.items()},
+        talks_by_mode={
+            called: len({row.episode_id for row, _ in by_condition[each]}) for each, called in names.items()
+        },
         replies=replies[0],
         unread=replies[1],
         spread=fmean(spreads) if spreads else None,
@@ -168,18 +165,16 @@ def _doubt(values: Sequence[float], follows: Estimate) -> str | None:
 
 def people_and_judges(store: Store, run_id: str) -> list[Rated]:
     """Return what participants of an experiment answered to rubrics, beside each judge that answered the same."""
-    groups: dict[tuple[str, str], list[experiments.Rating]] = defaultdict(list)
-    for row in experiments.rubric_ratings(store, run_id):
-        groups[row.rubric, row.dimension].append(row)
+    ratings = experiments.rubric_ratings(store, run_id)
+    groups = stats.grouped(((row.rubric, row.dimension), row) for row in ratings)
     return [found for (rubric, dimension), rows in groups.items() for found in _rated(rubric, dimension, rows)]
 
 
 def _rated(rubric: str, dimension: str, rows: Sequence[experiments.Rating]) -> Iterator[Rated]:
     answers = {(row.participant, row.episode_id, row.agent): row.rating for row in rows}
-    units: dict[tuple[str, str | None], list[float]] = defaultdict(list)
-    for (_, episode, agent), rating in answers.items():
-        if rating is not None:
-            units[episode, agent].append(rating)
+    units = stats.grouped(
+        ((episode, agent), rating) for (_, episode, agent), rating in answers.items() if rating is not None
+    )
     given = [rating for own in units.values() for rating in own]
     agreed = alpha(list(units.values()), "interval").alpha
     people = (rubric, dimension, len(given), len(answers) - len(given), agreed)
@@ -211,19 +206,14 @@ def _reliability(row: Judged) -> list[str]:
     unread = "" if row.replies is None else f"{row.unread} of {row.replies}"
     spread = "" if row.spread is None else f"{row.spread:.2f}"
     follows = (row.success_auroc, row.success_auroc_low, row.success_auroc_high)
-    auroc = "" if row.success_auroc is None else stats.text_of(*follows, ".2f")
-    people = (
-        f"{'-' if row.people_rho is None else f'{row.people_rho:.2f}'} ({row.people_both})" if row.people_both else ""
-    )
+    auroc = "" if row.success_auroc is None else stats.text_of(*follows)
+    people = f"{stats.text_of(row.people_rho)} ({row.people_both})" if row.people_both else ""
     return [unread, spread, auroc, people, row.warning or ""]
 
 
 def rubric_tables(found: Iterable[Judged]) -> Iterator[Table]:
     """Yield a table for each judge and rubric: the mean of each dimension by mode, beside its reliability."""
-    groups: dict[tuple[str, str], list[Judged]] = defaultdict(list)
-    for row in found:
-        groups[row.judge, row.rubric].append(row)
-    for (judge, rubric), rows in groups.items():
+    for (judge, rubric), rows in stats.grouped(((row.judge, row.rubric), row) for row in found).items():
         modes = list(dict.fromkeys(mode for row in rows for mode in row.mean_by_mode))
         talks = {mode: max(row.talks_by_mode.get(mode, 0) for row in rows) for mode in modes}
         heads = ["dimension", *(f"{mode}, {_talks(talks[mode])}" for mode in modes), *_RELIABILITY]

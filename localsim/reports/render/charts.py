@@ -9,6 +9,7 @@ from typing import Any
 
 from localsim.conversation.measures import Kind, Measure
 from localsim.reports.figures.curves import Course
+from localsim.reports.figures.pairs import end_of_axis
 from localsim.reports.results import Number, Result
 
 NONE = "–"
@@ -36,8 +37,9 @@ class Panel:
         """The names of the start, the middle and the end of the axis."""
         if self.measure.kind == "position":
             return ("start", "middle", "end")
-        middle = (self.bottom + self.top) / 2
-        ends = [_tick(value, self.measure.kind) for value in (self.bottom, middle, self.top)]
+        values = (self.bottom, (self.bottom + self.top) / 2, self.top)
+        ends = [f"{each:.0%}" if self.measure.kind == "share" else f"{each:g}" for each in values]
+        ends = [each.replace("-", "−") for each in ends]
         return [ends[0], "", ends[2]] if self.bottom else ends  # it is named at its ends and at 0 then
 
     def place(self, value: float) -> float:
@@ -54,26 +56,17 @@ def panel(measure: Measure, rows: Sequence[Result]) -> Panel:
     numbers = [row.number(measure.key) for row in rows]
     found = Panel(measure, rows, 0.0, 1.0)
     top = _axis_end(numbers, found.paper.values()) if measure.kind == "number" else 1.0
-    return replace(found, bottom=_axis_start(numbers, top), top=top)
+    # A fourth, half or the whole of the axis stands below 0 if an estimate or an interval does.
+    least = min(end for each in numbers for end in (each.value, each.low, 0.0) if end is not None)
+    bottom = next((-part * top for part in (0, 0.25, 0.5) if least >= -part * top), -top)
+    return replace(found, bottom=bottom, top=top)
 
 
 def _axis_end(numbers: Sequence[Number], paper: Iterable[float]) -> float:
     """Return a round number above every value and interval; an interval is cut at twice the largest value."""
     values = [each.value for each in numbers if each.value is not None]
     highs = [each.high for each in numbers if each.high is not None]
-    most = max(*values, *paper, min(max([*highs, 0.0]), 2 * max(values)), 1.0)
-    step = 10.0 ** math.floor(math.log10(most))
-    return next(step * part for part in (1, 2, 4, 6, 8, 10) if step * part >= most)
-
-
-def _axis_start(numbers: Sequence[Number], top: float) -> float:
-    """Return 0, or a fourth, half or the whole of the axis below it if an estimate or an interval is there."""
-    least = min(end for each in numbers for end in (each.value, each.low, 0.0) if end is not None)
-    return next((-part * top for part in (0, 0.25, 0.5) if least >= -part * top), -top)
-
-
-def _tick(value: float, kind: Kind) -> str:
-    return (f"{value:.0%}" if kind == "share" else f"{value:g}").replace("-", "−")
+    return end_of_axis(max(*values, *paper, min(max([*highs, 0.0]), 2 * max(values)), 1.0))
 
 
 def number_of(number: Number) -> str:
