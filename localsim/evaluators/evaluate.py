@@ -132,9 +132,7 @@ def _score(store: Store, evaluator: Evaluator, batches: list[Batch], say: Notify
             if evaluator.doing:
                 say(f"{evaluator.doing}: {f'{begun} of ' if begun else ''}{counted(every)}")
             begun += len(batch)
-            evaluations = guarded(
-                evaluator.name, work, lambda error, of=batch: [Evaluation(each.episode_id, (error,)) for each in of]
-            )
+            evaluations = guarded(evaluator.name, work, partial(_failed, batch))
             store.take_in(_records(evaluator, evaluations))
             scored = {each.episode_id: each.scores[0] for each in evaluations if each.scores}
             errors = {episode_id: score.reason for episode_id, score in scored.items() if score.name == ERROR}
@@ -148,6 +146,10 @@ def _score(store: Store, evaluator: Evaluator, batches: list[Batch], say: Notify
     if failures:
         say(f"{evaluator.name} failed on {counted(len(failures))}: {next(iter(failures.values()))}")
     return count
+
+
+def _failed(batch: Batch, error: Score) -> list[Evaluation]:
+    return [Evaluation(subject.episode_id, (error,)) for subject in batch]
 
 
 def driven(

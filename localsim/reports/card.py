@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 
@@ -64,7 +64,7 @@ def card(store: Store, data: Report, human: dict[str, Any] | None = None) -> dic
             "parties": sorted({len(scenario.agents) for scenario in scenarios}),
             "information_asymmetry": {name: _asymmetry(*each) for name, each in conditions.items()},
             "transparency_index": {
-                name: transparency(own, _as_mode(mode), grants) for name, (mode, grants, own) in conditions.items()
+                name: transparency(own, mode, grants) for name, (mode, grants, own) in conditions.items()
             },
             "transparency_justification": said["transparency_justification"],
             "agent_types": {labelled(name): _agent_type(identity) for name, identity in run.models.items()},
@@ -83,7 +83,10 @@ def card(store: Store, data: Report, human: dict[str, Any] | None = None) -> dic
         "scenario_tags": _counted(loaded),
         "intended_use": {name: said[name] for name in ("primary_use", "other_uses")},
         "metrics": {
-            **{group: _headings(data, group) for group in ("interaction", "goals", "information")},
+            **{
+                group: [measure.heading for measure in shown(data.measures, data.comparison) if measure.group == group]
+                for group in ("interaction", "goals", "information")
+            },
             "errors_of_instruments": " ".join(instruments.sentences(data.instruments)) or "not measured",
             "leaks_found_by": " ".join(data.leak_sources) or "not searched for leaks",
             "corrected_rates": " ".join(correction.sentences(data.corrections, run.run_id)) or "none",
@@ -100,8 +103,7 @@ def card(store: Store, data: Report, human: dict[str, Any] | None = None) -> dic
         "caveats": data.warnings,
         "recommendations": said["recommendations"],
     }
-    made["checklists"] = as_json(items(data, made, said))
-    return made
+    return made | {"checklists": checklists(data, made, said)}
 
 
 def _counted(loaded: list[LoadedScenario]) -> dict[str, dict[str, int]]:
@@ -156,25 +158,19 @@ def _asymmetry(mode: StoredMode, grants: Grants, scenarios: list[Scenario]) -> s
     return f"{kind}: each model knows its own side and the conversation{seen}{decoys}"
 
 
-def _as_mode(mode: StoredMode) -> Mode:
-    """Return the mode that gives as much information: people know their own side, as in agents."""
-    return "agents" if mode == PEOPLE else mode  # type: ignore[return-value]  # the only stored mode that is no mode
+def transparency(scenarios: list[Scenario], mode: StoredMode, grants: Grants = NOTHING) -> float | None:
+    """Return the share of others' private items that a prompted agent sees, 0 to 1; None if nothing is private.
 
-
-def transparency(scenarios: list[Scenario], mode: Mode, grants: Grants = NOTHING) -> float | None:
-    """Return the share of others' private items that a prompted agent sees, 0 to 1; None if nothing is private."""
+    People know their own side, as agents do.
+    """
+    as_mode: Mode = "agents" if mode == PEOPLE else mode  # type: ignore[assignment]  # the only stored mode that is none
     counts = [
-        shown_and_all(scenario, mode, viewer, grants.within(scenario.names))
+        shown_and_all(scenario, as_mode, viewer, grants.within(scenario.names))
         for scenario in scenarios
-        for viewer in roles(mode, scenario.names)
+        for viewer in roles(as_mode, scenario.names)
     ]
     total = sum(there for _, there in counts)
     return round(sum(shown for shown, _ in counts) / total, 4) if total else None
-
-
-def _headings(data: Report, group: str) -> list[str]:
-    """Return the headings of a group's measures that have a value in the run."""
-    return [measure.heading for measure in shown(data.measures, data.comparison) if measure.group == group]
 
 
 def _agent_type(identity: Mapping[str, Any]) -> str:
@@ -252,11 +248,8 @@ def read_human(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict) or not all(isinstance(value, str) for value in data.values()):
         raise InvalidInput("not a table of texts", where=str(path), hint=f"fields: {', '.join(HUMAN)}")
     if unknown := set(data) - {*HUMAN, GOAL}:
-        raise InvalidInput(
-            f"unknown: {', '.join(sorted(map(str, unknown)))}",
-            where=str(path),
-            hint=f"fields: {', '.join((*HUMAN, GOAL))}",
-        )
+        hint = f"fields: {', '.join((*HUMAN, GOAL))}"
+        raise InvalidInput(f"unknown: {', '.join(sorted(map(str, unknown)))}", where=str(path), hint=hint)
     words = vocabulary().words(GOAL) or ()
     if GOAL in data and data[GOAL] not in words:
         raise InvalidInput(f"{GOAL} cannot be {data[GOAL]!r}", where=str(path), hint=f"one of {', '.join(words)}")
@@ -338,32 +331,19 @@ def _text(value: Any) -> str:
 OPEN = "to be stated by the authors"
 
 
-class Item(NamedTuple):
-    """One item of a checklist."""
-
-    checklist: str
-    name: str
-    answer: str | None
-    """None if only the authors know it."""
+Checklist = dict[str, str | None]
+"""Item -> answer; None if only the authors know it."""
 
 
-def items(data: Report, card: Mapping[str, Any], authors: Mapping[str, Any]) -> list[Item]:
-    """Return all items. `data` is the report, `card` its simulation card, `authors` the fields that people fill in."""
-    return [*_guide_llm(data, card, authors), *_pimmur(data, card)]
+def checklists(data: Report, card: Mapping[str, Any], authors: Mapping[str, Any]) -> dict[str, Checklist]:
+    """Return both; `data` is the report, `card` its simulation card, `authors` the fields that people fill in."""
+    return {"GUIDE-LLM": _guide_llm(data, card, authors), "PIMMUR": _pimmur(data, card)}
 
 
-def as_json(found: Sequence[Item]) -> dict[str, dict[str, str | None]]:
-    """Return checklist -> item -> answer."""
-    checklists: dict[str, dict[str, str | None]] = {}
-    for item in found:
-        checklists.setdefault(item.checklist, {})[item.name] = item.answer
-    return checklists
-
-
-def _guide_llm(data: Report, card: Mapping[str, Any], authors: Mapping[str, Any]) -> list[Item]:
+def _guide_llm(data: Report, card: Mapping[str, Any], authors: Mapping[str, Any]) -> Checklist:
     run = data.run
     models = run.models.values()
-    answers = {
+    return {
         "A.1 use of language models": "they simulate conversations between agents; localsim scores the conversations",
         "A.2 people in the loop": _people(data, card),
         "B.1 models": "; ".join(map(_model, models)) + f"; run on {run.started_utc[:10]}",
@@ -379,15 +359,14 @@ def _guide_llm(data: Report, card: Mapping[str, Any], authors: Mapping[str, Any]
         "F.1 code": f"{card['simulation_details']['platform']}; the report prints the command that repeats the run",
         "G.1 funding": authors.get("funding"),
     }
-    return [Item("GUIDE-LLM", name, answer) for name, answer in answers.items()]
 
 
-def _pimmur(data: Report, card: Mapping[str, Any]) -> list[Item]:
+def _pimmur(data: Report, card: Mapping[str, Any]) -> Checklist:
     details = card["simulation_details"]
     profiles = "agent profiles" in details["other_features"]
     modes = [name for name in details["information_asymmetry"] if name not in SINGLE_AUTHOR]
     single = [name for name in details["information_asymmetry"] if name in SINGLE_AUTHOR]
-    answers = {
+    return {
         "Profile": "agents have profiles of their own" if profiles else "agents have no profiles",
         "Interaction": (
             f"{', '.join(modes)}: agents answer each other turn by turn" if modes else "one model writes all agents"
@@ -398,7 +377,6 @@ def _pimmur(data: Report, card: Mapping[str, Any]) -> list[Item]:
         "Unawareness": "prompts do not name the measures or the hypothesis; whether a model infers them is not tested",
         "Realism": _realism(data),
     }
-    return [Item("PIMMUR", name, answer) for name, answer in answers.items()]
 
 
 def _model(identity: Mapping[str, Any]) -> str:
@@ -444,10 +422,8 @@ def _validation(data: Report) -> str:
 
 def _processing(data: Report) -> str:
     failed = sum(row.failed for row in data.comparison)
-    return (
-        "replies are parsed into turns; malformed replies and repaired turns are counted; "
-        f"{failed} failed episodes are left out of rates"
-    )
+    counted = "malformed replies and repaired turns are counted"
+    return f"replies are parsed into turns; {counted}; {failed} failed episodes are left out of rates"
 
 
 def _realism(data: Report) -> str:

@@ -137,7 +137,9 @@ class Report:
     def as_json(self) -> dict[str, Any]:
         """Return the object that `report --json` prints."""
         values = {name: _as_json(value) for name, value in vars(self).items() if name not in ("talks", "pairs")}
-        values["run"] = {**values["run"], "scenarios": [_plain(path) for path in values["run"].get("scenarios", ())]}
+        # A report is sent to others, and says nothing of the folders of this machine.
+        files = [Path(path).name if Path(path).is_absolute() else path for path in values["run"].get("scenarios", ())]
+        values["run"] = {**values["run"], "scenarios": files}
         values["measures"] = list(map(as_json, self.measures))
         values["comparison"] = [row.as_json(self.measures) for row in self.comparison]
         found: dict[str, Any] = {}
@@ -149,11 +151,6 @@ class Report:
                 found["warnings"] = self.warnings
         rooted = {part for row in self.comparison for part in row.model.split("|") if Path(part).is_absolute()}
         return _without(found, sorted(rooted, key=len, reverse=True)) if rooted else found
-
-
-def _plain(path: str) -> str:
-    """Return the name of a file; a report is sent to others, and says nothing of the folders of this machine."""
-    return Path(path).name if Path(path).is_absolute() else path
 
 
 def _without(value: Any, rooted: Sequence[str]) -> Any:

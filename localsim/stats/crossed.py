@@ -89,7 +89,7 @@ def pooled(found: Iterable[Crossed]) -> Crossed | None:
     if not chosen:
         return None
     means = (None if None in parts else max(0.0, _mean(parts)) for parts in zip(*chosen, strict=True))
-    return Crossed(*means)
+    return Crossed._make(means)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -355,7 +355,7 @@ def _table(
 
 
 def _cell(numbers: Mapping[str, float | None], name: str) -> str:
-    return stats.text_of(*(numbers.get(name + end) for end in ("", "_low", "_high")), form=_form(name))
+    return stats.text_of(numbers.get(name), numbers.get(f"{name}_low"), numbers.get(f"{name}_high"), _form(name))
 
 
 def _form(name: str) -> str:

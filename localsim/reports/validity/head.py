@@ -58,7 +58,7 @@ def tables(data: Report) -> list[Head]:
     told: set[str] = set()
     for family in in_order(row.family for row in data.comparison):
         rows = [row for row in data.comparison if row.family == family]
-        measures, first = _measures(data, family, rows), len(found)
+        measures, first = _with_gap(_constants(data, family, rows)[0], rows), len(found)
         for model, run_id in dict.fromkeys((row.model, row.other) for row in rows):
             own = [row for row in rows if (row.model, row.other) == (model, run_id)]
             for start in range(0, len(own), WIDE):
@@ -173,14 +173,9 @@ def constants(
         if len(played) < 2 or value is None or measure.key in kept or names & set(measure.published):
             differ.append(measure)
         elif (measure.key, value) != (PLAYS, 1):
-            same.setdefault(_plain(value, measure.kind), []).append(measure.heading)
+            text = f"{value:.0%}" if measure.kind == "share" and value else f"{value:.2f}".rstrip("0").rstrip(".")
+            same.setdefault(text, []).append(measure.heading)
     return differ, [f"{value} in every mode: {', '.join(headings)}." for value, headings in same.items()]
-
-
-def _plain(value: float, kind: str) -> str:
-    if not value:
-        return "0"
-    return f"{value:.0%}" if kind == "share" else f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def _kept(data: Report, family: str) -> set[str]:
@@ -203,11 +198,6 @@ def _goals(family: str, rows: Sequence[Result]) -> set[str]:
     if any(row.value(SUCCESS.key) is not None for row in rows):
         return set()
     return {each.key for each in family_of(family).measures} & set(family_of(family).figure)
-
-
-def _measures(data: Report, family: str, rows: Sequence[Result]) -> list[Measure]:
-    """Return the measures of a family's head tables; one without a key stands for leaks that were not looked for."""
-    return _with_gap(_constants(data, family, rows)[0], rows)
 
 
 def _with_gap(found: list[Measure], rows: Sequence[Result]) -> list[Measure]:
