@@ -18,7 +18,7 @@ from localsim.conversation.episode import Subject
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.errors import InvalidInput
 from localsim.evaluators import asking, choosing, evaluate, leaks
-from localsim.reports.evidence import choices
+from localsim.reports.evidence import rubrics
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.scenarios.find import find_scenarios
@@ -129,13 +129,13 @@ def test_a_run_reports_choices_ties_and_places(
     gold = Chooser(
         lambda talks: next(at for at, talk in enumerate(talks, 1) if any(all(one in talk for one in w) for w in wanted))
     )
-    by_hand = choices.choices(store, run_id)
+    by_hand = rubrics.choices(store, run_id)
     monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(gold))
     wise = choosing.Choice("gold", "Which one opens best?")
     assert evaluate.score_runs(store, [run_id], [wise], print) == {wise.name: 6}
     assert evaluate.score_runs(store, [run_id], [wise], print) == {wise.name: 0}, "nothing is asked twice"
     assert store.rows("SELECT count(*) AS n FROM v_judgements WHERE evaluator LIKE 'choose.%gold'") == [{"n": 6}]
-    found = {each.judge: each for each in choices.choices(store, run_id)}
+    found = {each.judge: each for each in rubrics.choices(store, run_id)}
     assert found["first"] == by_hand[0] and found["gold"].criterion != "natural"
     assert (found["gold"].decided, found["gold"].warning) == (2, None)
     assert {each.condition: each.chosen for each in found["gold"].conditions} == {

@@ -140,7 +140,7 @@ def _found(
 ) -> dict[str, Any]:
     """Return what is stored about the runs: leaks with their thresholds, and what judges said."""
     from localsim.annotation.leak_judges import leak_judges
-    from localsim.reports.evidence.choices import choices as choices_of
+    from localsim.reports.evidence.rubrics import choices as choices_of
     from localsim.reports.evidence.rubrics import rubric_rows
     from localsim.reports.validity.judges import rates, rates_between, reliability
     from localsim.store.conditions import condition_of, names_of
@@ -188,8 +188,7 @@ def _evaluators(by: Mapping[str, Any], pairs: Sequence[Any] | None) -> list[Eval
 def _scored(found: dict[str, Any], *, private: bool) -> Text:
     """Yield leaks (if an agent has something private), the reliability of judges, and their choices."""
     from localsim.annotation import leak_judges
-    from localsim.reports.evidence.choices import choice_tables
-    from localsim.reports.evidence.rubrics import rubric_table
+    from localsim.reports.evidence.rubrics import choice_tables, rubric_table
     from localsim.reports.validity import thresholds
     from localsim.reports.validity.judges import sentence
 

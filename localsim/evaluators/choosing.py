@@ -3,7 +3,7 @@
 `Naturalness` chooses the more natural of two conditions (the paper asks people, arXiv 2403.05020, section 4.2, and its
 appendix on annotation), `Choice` the best of any number. A choice counts only if all rotations name the same
 conversation. How often they do, and the places that were named, are stored beside it, because small judges choose a
-place rather than a conversation: `reports.validity.judges` and `reports.evidence.choices` count both.
+place rather than a conversation: `reports.validity.judges` and `reports.evidence.rubrics` count both.
 """
 
 from __future__ import annotations

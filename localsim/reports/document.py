@@ -23,9 +23,8 @@ from localsim.reports.validity.typical import Example
 from localsim.store.queries.reports import Leak
 
 if TYPE_CHECKING:  # these make tables
-    from localsim.reports.evidence.choices import Choices
     from localsim.reports.evidence.interviews import Bank
-    from localsim.reports.evidence.rubrics import Judged
+    from localsim.reports.evidence.rubrics import Choices, Judged
     from localsim.reports.figures.curves import Course
     from localsim.reports.figures.pairs import Paired
     from localsim.reports.figures.references import Reached

@@ -15,7 +15,7 @@ from localsim.families import family_of, in_order, title_of
 from localsim.models.registry import labelled
 from localsim.reports.compose.alone import foremost
 from localsim.reports.document import Cell, Column, Count, Report, Run, Section, Table, Term
-from localsim.reports.evidence import choices, interviews, rubrics
+from localsim.reports.evidence import interviews, rubrics
 from localsim.reports.figures import references
 from localsim.reports.measures import INTERVALS
 from localsim.reports.results import Result, shown
@@ -101,7 +101,7 @@ def asked(data: Report) -> Iterator[Section]:
 def judged(data: Report) -> Iterator[Table]:
     """Yield the tables of judges: by rubric, then their choices; none if no judge was asked."""
     yield from rubrics.rubric_tables(data.rubrics)
-    yield from choices.choice_tables(data.choices)
+    yield from rubrics.choice_tables(data.choices)
 
 
 def variants(data: Report) -> Iterator[Section]:

@@ -18,9 +18,8 @@ from localsim.conversation.measures import Measure
 from localsim.reports.comparison import compare
 from localsim.reports.document import Report, Run
 from localsim.reports.evidence import playing
-from localsim.reports.evidence.choices import choices
 from localsim.reports.evidence.interviews import interviews
-from localsim.reports.evidence.rubrics import rubric_rows
+from localsim.reports.evidence.rubrics import choices, rubric_rows
 from localsim.reports.figures.curves import curves
 from localsim.reports.measures import COUNTS, Cell, measures_of, number, sided
 from localsim.reports.results import Result
