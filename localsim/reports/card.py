@@ -22,7 +22,7 @@ from localsim.annotation.agreement import preference_text, raters_text
 from localsim.conversation.episode import CONDITIONS, PEOPLE, SINGLE_AUTHOR, Mode, StoredMode
 from localsim.conversation.grants import EVERYTHING, NOTHING, Grants, condition_name, parse
 from localsim.conversation.modes import roles
-from localsim.conversation.scenario import LoadedScenario, Scenario
+from localsim.conversation.scenario import Scenario
 from localsim.conversation.visibility import transparency as shown_and_all
 from localsim.errors import InvalidInput
 from localsim.families import EVERYDAY, in_order
@@ -32,6 +32,7 @@ from localsim.reports.results import shown
 from localsim.reports.validity import correction, instruments
 from localsim.reports.validity.judges import sentence
 from localsim.scenarios.tagging import coverage, interaction_of, tags_of, vocabulary
+from localsim.stats import grouped
 from localsim.store.conditions import by_number
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
@@ -57,6 +58,7 @@ def card(store: Store, data: Report, human: dict[str, Any] | None = None) -> dic
     scenarios = [each.scenario for each in loaded]
     conditions = _conditions(run.plan, scenarios)
     kinds = {identity["kind"] for identity in run.models.values()}
+    tags = grouped((name, (word, number)) for name, word, number in coverage(map(tags_of, loaded)) if number)
     made: dict[str, Any] = {
         "run_id": run_id,
         "not_playing": data.playing.sentences(),
@@ -80,7 +82,7 @@ def card(store: Store, data: Report, human: dict[str, Any] | None = None) -> dic
             raters=bool(data.annotations.raters),
             goal=said[GOAL],
         ),
-        "scenario_tags": _counted(loaded),
+        "scenario_tags": {name: dict(counts) for name, counts in tags.items()},
         "intended_use": {name: said[name] for name in ("primary_use", "other_uses")},
         "metrics": {
             **{
@@ -104,15 +106,6 @@ def card(store: Store, data: Report, human: dict[str, Any] | None = None) -> dic
         "recommendations": said["recommendations"],
     }
     return made | {"checklists": checklists(data, made, said)}
-
-
-def _counted(loaded: list[LoadedScenario]) -> dict[str, dict[str, int]]:
-    """Return dimension of tags -> word -> number of the run's scenarios, for words that some of them have."""
-    found: dict[str, dict[str, int]] = {}
-    for name, word, number in coverage(map(tags_of, loaded)):
-        if number:
-            found.setdefault(name, {})[word] = number
-    return found
 
 
 ASYMMETRY: dict[StoredMode, str] = {
@@ -341,22 +334,32 @@ def checklists(data: Report, card: Mapping[str, Any], authors: Mapping[str, Any]
 
 
 def _guide_llm(data: Report, card: Mapping[str, Any], authors: Mapping[str, Any]) -> Checklist:
-    run = data.run
-    models = run.models.values()
+    run, kinds, details = data.run, data.annotations.kinds, card["simulation_details"]
+    played = "people play roles" if details["humans_in_the_loop"] else "models play all roles"
+    people, failed = kinds.get("person", 0), sum(row.failed for row in data.comparison)
+    rated = f"{people} people rated conversations" if people else "no person rated them"
+    validation = "none in this run (localsim annotate collects ratings)"
+    if kinds:
+        validation = "none in this run: language models rated its conversations"
+    if people:
+        validation = f"{people} people rated conversations of this run; the report states their agreement"
+    read = "replies are parsed into turns; malformed replies and repaired turns are counted"
+    sampling = [f"{name.replace('_', ' ')} {value}" for name, value in run.plan.get("sampling", {}).items()]
+    drawn = f"seed {run.seed}, {run.plan.get('episodes', 1)} episodes per scenario and mode"
     return {
         "A.1 use of language models": "they simulate conversations between agents; localsim scores the conversations",
-        "A.2 people in the loop": _people(data, card),
-        "B.1 models": "; ".join(map(_model, models)) + f"; run on {run.started_utc[:10]}",
-        "B.2 access": _access({model["kind"] for model in models}),
-        "B.3 parameters": _parameters(run),
-        "B.4 fine-tuning": "; ".join(card["simulation_details"]["agent_types"].values()),
+        "A.2 people in the loop": f"{played}; {rated}",
+        "B.1 models": "; ".join(map(_model, run.models.values())) + f"; run on {run.started_utc[:10]}",
+        "B.2 access": _access({model["kind"] for model in run.models.values()}),
+        "B.3 parameters": ", ".join([*sampling, drawn]),
+        "B.4 fine-tuning": "; ".join(details["agent_types"].values()),
         "B.5 state between calls": "none: each prompt holds all that the model knows",
         "C.1 prompts": "stored word for word in the database (v_generations, table contents)",
         "C.2 system instructions": "stored with the prompts, as their first message",
         "D.1 personal data": authors.get("personal_data"),
-        "E.1 human validation": _validation(data),
-        "E.2 filtering and processing": _processing(data),
-        "F.1 code": f"{card['simulation_details']['platform']}; the report prints the command that repeats the run",
+        "E.1 human validation": validation,
+        "E.2 filtering and processing": f"{read}; {failed} failed episodes are left out of rates",
+        "F.1 code": f"{details['platform']}; the report prints the command that repeats the run",
         "G.1 funding": authors.get("funding"),
     }
 
@@ -375,7 +378,9 @@ def _pimmur(data: Report, card: Mapping[str, Any]) -> Checklist:
         "Memory": ", ".join(feature for feature in details["other_features"] if feature.startswith("memory")),
         "Minimal control": "instructions name the goal and the form of a turn, and no strategy or outcome",
         "Unawareness": "prompts do not name the measures or the hypothesis; whether a model infers them is not tested",
-        "Realism": _realism(data),
+        "Realism": "compared with conversations of people in the same report"
+        if any(row.mode == PEOPLE for row in data.comparison)
+        else "not compared with people (localsim import talks adds their conversations)",
     }
 
 
@@ -397,36 +402,3 @@ def _access(kinds: set[str]) -> str:
     if "imported" in kinds:
         return "another tool ran the models; the conversations were imported"
     return "local files, through llama.cpp; no network" if "llama" in kinds else "no language model is used"
-
-
-def _parameters(run: Run) -> str:
-    sampling = run.plan.get("sampling", {})
-    named = [f"{name.replace('_', ' ')} {value}" for name, value in sampling.items()]
-    return ", ".join([*named, f"seed {run.seed}", f"{run.plan.get('episodes', 1)} episodes per scenario and mode"])
-
-
-def _people(data: Report, card: Mapping[str, Any]) -> str:
-    played = "people play roles" if card["simulation_details"]["humans_in_the_loop"] else "models play all roles"
-    persons = data.annotations.kinds.get("person", 0)
-    return f"{played}; {persons} people rated conversations" if persons else f"{played}; no person rated them"
-
-
-def _validation(data: Report) -> str:
-    kinds = data.annotations.kinds
-    if persons := kinds.get("person", 0):
-        return f"{persons} people rated conversations of this run; the report states their agreement"
-    if kinds:
-        return "none in this run: language models rated its conversations"
-    return "none in this run (localsim annotate collects ratings)"
-
-
-def _processing(data: Report) -> str:
-    failed = sum(row.failed for row in data.comparison)
-    counted = "malformed replies and repaired turns are counted"
-    return f"replies are parsed into turns; {counted}; {failed} failed episodes are left out of rates"
-
-
-def _realism(data: Report) -> str:
-    if any(row.mode == "people" for row in data.comparison):
-        return "compared with conversations of people in the same report"
-    return "not compared with people (localsim import talks adds their conversations)"

@@ -183,15 +183,11 @@ def _result(key: Key, cell: Cell, measures: Iterable[Measure], secret: Collectio
 
 def _run_of(row: Mapping[str, Any]) -> Run:
     """Return a run of the database without what takes queries of its own."""
+    same = ("run_id", "status", "seed", "repro", "parallel", "episodes_planned")
     return Run(
-        run_id=row["run_id"],
-        status=row["status"],
+        **{name: row[name] for name in same},
         started_utc=row["started_utc"].isoformat(),
         finished_utc=row["finished_utc"].isoformat() if row["finished_utc"] else None,
-        seed=row["seed"],
-        repro=row["repro"],
-        parallel=row["parallel"],
-        episodes_planned=row["episodes_planned"],
         models=json.loads(row["models_json"]),
         versions=json.loads(row["versions_json"]),
         plan=json.loads(row["plan_json"]),

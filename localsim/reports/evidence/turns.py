@@ -96,20 +96,12 @@ def _by_chance(episode: StoredEpisode, chance: float, count: float) -> str:
     `chance` is the number of hits to expect. At least `count` hits then have a probability of at most chance / count
     (Markov's inequality); chance does not explain them if that is .05 or less.
     """
-    blind = is_lucky(episode)
-    how = (
-        "It is luck, or an inference that was missed here: nobody sees the other side in this mode."
-        if blind
-        else "The speaker saw the other side, or guessed well."
-    )
-    explained = chance > _UNLIKELY * count
-    so = (
-        "chance can explain this"
-        if explained
-        else "this is an unlikely chance"
-        if blind
-        else "chance hardly explains it"
-    )
+    how, so = "The speaker saw the other side, or guessed well.", "chance hardly explains it"
+    if is_lucky(episode):
+        how = "It is luck, or an inference that was missed here: nobody sees the other side in this mode."
+        so = "this is an unlikely chance"
+    if chance > _UNLIKELY * count:
+        so = "chance can explain this"
     return f"{how} By chance, {chance:.2f} such hits are expected in this talk, and {count:.0f} happened: {so}."
 
 
@@ -131,12 +123,12 @@ def remark_on(leak: dict[str, Any]) -> str:
 
 def verdict_on(episode: StoredEpisode, answer: AnswerKey) -> Verdict | None:
     """Return what the people of an episode settled on and what is true; None if no outcome is right or wrong."""
-    whole = {row["name"]: _score(row) for row in episode.scores if not row["agent"]}
+    whole = {
+        row["name"]: Score(row["name"], row["value"], label=row["label"], reason=row["reason"] or "")
+        for row in episode.scores
+        if not row["agent"]
+    }
     return family_of(episode.scenario.family).verdict(whole, answer)
-
-
-def _score(row: dict[str, Any]) -> Score:
-    return Score(row["name"], row["value"], label=row["label"], reason=row["reason"] or "")
 
 
 def tenths(accuracy: Mapping[str, Any] | None) -> dict[str, int]:

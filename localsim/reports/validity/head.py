@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from localsim.conversation.measures import Measure
 from localsim.evaluators.leaks import Leaks
@@ -66,7 +65,12 @@ def tables(data: Report) -> list[Head]:
                 fresh = [text for text in of_model(data, model) if text not in told]
                 told.update(fresh)
                 counts: tuple[Cell, ...] = (Term("conversations"), *map(Count.of_row, some))
-                lines = [counts, *_lines(measures, some, data.references)]
+                lines = [counts]
+                for measure in measures:
+                    lines.append((Term(measure.heading, measure.key), *(cell(measure, row) for row in some)))
+                    if texts := beside(data.references, measure, some):
+                        named = Term(heading(data.references, family), measure.key, measure.heading)
+                        lines.append((named, *texts))
                 found.append(Head(family, model, run_id, Table("", ["", *map(Column.of_row, some)], lines), fresh))
         same = left_out(data, family)
         if any(each.table.beside for each in found[first:]):
@@ -210,13 +214,6 @@ def _with_gap(found: list[Measure], rows: Sequence[Result]) -> list[Measure]:
 
 LEAKS = Measure(key="", heading="leaks", meaning="private facts that came out", score="")
 """The line of a head in which no conversation was searched for leaks."""
-
-
-def _lines(measures: Iterable[Measure], rows: Sequence[Result], played: Sequence[Any]) -> Iterator[tuple[Cell, ...]]:
-    for measure in measures:
-        yield Term(measure.heading, measure.key), *(cell(measure, row) for row in rows)
-        if texts := beside(played, measure, rows):
-            yield Term(heading(played, rows[0].family), measure.key, measure.heading), *texts
 
 
 def cell(measure: Measure, row: Result) -> Cell:
