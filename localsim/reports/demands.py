@@ -74,7 +74,7 @@ def demand_of(text: str, report: Report) -> Demand:
     match = _FORM.fullmatch(text.strip())
     if match is None:
         raise InvalidInput(f"{text!r} is no demand", hint='write it like this: "success_rate >= 0.8"')
-    keys = {}
+    keys: dict[str, str] = {}
     for each in report.measures:
         keys |= dict.fromkeys((each.heading.replace(" ", "_"), each.key.removesuffix("_rate")), each.key)
     keys |= {measure.key: measure.key for measure in report.measures}  # a key means itself
