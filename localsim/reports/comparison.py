@@ -136,14 +136,11 @@ def compare_chosen(
         by_condition = values
         if among is not None:
             by_condition = {each: {unit: own[unit] for unit in own if unit in among} for each, own in values.items()}
-        for one, other in wanted:
-            if one not in by_condition or other not in by_condition:
-                continue
-            row = _compared(family, measure, (one, other), _paired(one, other, by_condition), margin)
-            if row is not None:
-                first, second = _named(one, other, conditions)
-                plays, missing = told.holds(family, (one, other)), left_out[one, other].get(family, [0, 0])
-                found.append(replace(row, first=first, second=second, plays=plays, unpaired=missing))
+        for pair in wanted:
+            if by_condition.keys() >= set(pair) and (paired := _paired(*pair, by_condition)):
+                plays, missing = told.holds(family, pair), left_out[pair].get(family, [0, 0])
+                names = _named(*pair, conditions)
+                found.append(_compared(family, measure, pair, names, paired, margin, plays, missing))
     if declared is None:  # between runs a measure names all of its differences
         keys = {each.key for each in secondary}
         named = {row.outcome for row in found if row.measure.key in keys}
@@ -318,15 +315,17 @@ def _compared(
     family: str,
     measure: Measure,
     pair: Pair,
+    names: tuple[str, str],
     paired: Mapping[str, Sequence[tuple[float, float]]],
     margin: float | None,
-) -> Compared | None:
-    """Return the comparison of two conditions; None if they have no pairs."""
+    plays: bool | None,
+    missing: Sequence[int],
+) -> Compared:
+    """Return the comparison of two conditions, called by `names`, on one pair at least."""
     one, other = pair
     differences = {name: [second - first for first, second in own] for name, own in paired.items()}
     result = stats.paired(differences, measure.bounds, measure.is_number)
-    if result is None:
-        return None
+    assert result is not None, "there are pairs"
     by_construction = not {one.name, other.name}.isdisjoint(measure.structural_zero)
     modes = (one.name, other.name) if one.run_id == other.run_id else ()  # other runs differ in more than information
     first, second = (fmean([fmean([values[side] for values in own]) for own in paired.values()]) for side in (0, 1))
@@ -342,11 +341,11 @@ def _compared(
         levels=(first, second),
         by_construction=by_construction,
         equivalence=equal,
-        first=one.name,
-        second=other.name,
+        first=names[0],
+        second=names[1],
         model=one.model if one.model == other.model else "",
-        plays=None,
-        unpaired=(0, 0),
+        plays=plays,
+        unpaired=missing,
     )
 
 

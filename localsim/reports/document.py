@@ -11,6 +11,7 @@ from localsim.annotation.leak_judges import LeakJudge
 from localsim.annotation.results import NOTHING, Agreement
 from localsim.conversation.measures import Measure
 from localsim.reports.evidence.playing import SILENT, Playing
+from localsim.reports.evidence.turns import Example
 from localsim.reports.measures import as_json
 from localsim.reports.results import Number, Result
 from localsim.reports.validity.correction import Correction
@@ -19,7 +20,6 @@ from localsim.reports.validity.instruments import Error
 from localsim.reports.validity.judges import Rate, Reliability
 from localsim.reports.validity.remarks import Remark
 from localsim.reports.validity.thresholds import Thresholds
-from localsim.reports.validity.typical import Example
 from localsim.store.queries.reports import Leak
 
 if TYPE_CHECKING:  # these make tables
@@ -216,7 +216,6 @@ class Term:
 
     text: str
     key: str = ""
-    """The measure."""
     of: str = ""
     """The heading of the measure if the values are not the run's own, but those of references or of the paper."""
 

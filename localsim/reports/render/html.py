@@ -30,7 +30,7 @@ from localsim.reports.compose.alone import foremost
 from localsim.reports.compose.beside import with_colours
 from localsim.reports.document import Report
 from localsim.reports.evidence import marks, playing
-from localsim.reports.evidence.turns import MarkedTurn, hits_in, marked_turns, remark_on
+from localsim.reports.evidence.turns import RULE, MarkedTurn, hits_in, marked_turns, remark_on
 from localsim.reports.figures import pairs, references
 from localsim.reports.figures.curves import Course
 from localsim.reports.figures.pairs import end_of_axis
@@ -38,7 +38,6 @@ from localsim.reports.measures import INVENTED, of_family
 from localsim.reports.render.markdown import as_markdown
 from localsim.reports.results import Number, Result, shown
 from localsim.reports.validity import head
-from localsim.reports.validity.typical import RULE
 from localsim.runs import words
 from localsim.runs.telling import of_people
 from localsim.store.episodes import StoredEpisode
