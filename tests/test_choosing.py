@@ -17,9 +17,8 @@ from localsim.cli import cli, score
 from localsim.conversation.episode import Subject
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.errors import InvalidInput
-from localsim.evaluators import asking, evaluate, leaks
-from localsim.evaluators.choosing import candidates
-from localsim.reports.evidence import choices
+from localsim.evaluators import asking, choosing, evaluate, leaks
+from localsim.reports.evidence import rubrics
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.scenarios.find import find_scenarios
@@ -62,10 +61,10 @@ BEST = Chooser(lambda talks: next((at for at, talk in enumerate(talks, start=1) 
 @pytest.mark.parametrize("n", [2, 3, 4])
 def test_every_rotation_shows_each_candidate_in_each_place_once(n: int) -> None:
     own = unit(n)
-    orders = [[each.episode_id for each in candidates.rotated(own, turn)] for turn in range(n)]
+    orders = [[each.episode_id for each in choosing.rotated(own, turn)] for turn in range(n)]
     assert all({order[place] for order in orders} == {each.episode_id for each in own} for place in range(n))
     for turn, order in enumerate(orders):
-        shown = candidates.request(own, turn).messages[1].content
+        shown = choosing.Choice("m").request(own, turn).messages[1].content
         places = [shown.index(f"word {name[1:]}") for name in order]
         assert places == sorted(places) and shown.count("Conversation ") == n
 
@@ -76,7 +75,7 @@ def test_every_rotation_shows_each_candidate_in_each_place_once(n: int) -> None:
      ([1, None, 2], None), ([None, None], None)],
 )  # fmt: skip
 def test_a_choice_counts_where_all_rotations_agree(places: list[int | None], found: int | None) -> None:
-    assert candidates.decide(places) == found
+    assert choosing.all_rotations(places) == found
 
 
 @pytest.mark.parametrize("n", [2, 3, 4])
@@ -84,7 +83,7 @@ def test_the_planted_best_wins_wherever_it_stands_and_who_takes_the_first_place_
     for gold in range(n):
         own = unit(n, gold)
         for backend, wanted in ((BEST, [float(at == gold) for at in range(n)]), (FIRST, [1 / n] * n)):
-            found = evaluate.driven(candidates.Choice("m"), tuple(own), partial(asking.ask, backend))
+            found = evaluate.driven(choosing.Choice("m"), tuple(own), partial(asking.ask, backend))
             scores = {each.episode_id: score for each in found for score in each.scores if "place" not in score.name}
             assert [scores[each.episode_id].value for each in own] == wanted
             places = [score.value for each in found for score in each.scores if score.name.startswith("place_")]
@@ -92,11 +91,11 @@ def test_the_planted_best_wins_wherever_it_stands_and_who_takes_the_first_place_
 
 
 def test_a_set_without_a_readable_reply_has_no_value_and_too_many_candidates_are_refused() -> None:
-    (first, *_) = found = list(candidates.verdicts(unit(3), [None, None, None]))
+    (first, *_) = found = list(choosing.Choice("m").verdicts(unit(3), [None, None, None]))
     assert [each.scores[0].value for each in found] == [None] * 3 and first.scores[0].reason == "no reply could be read"
     with pytest.raises(InvalidInput, match="7 candidates"):
-        list(candidates.Choice("m").batches(unit(7), {}))
-    assert list(candidates.Choice("m").batches(unit(1), {})) == []
+        list(choosing.Choice("m").batches(unit(7), {}))
+    assert list(choosing.Choice("m").batches(unit(1), {})) == []
 
 
 @pytest.fixture(scope="module")
@@ -130,13 +129,13 @@ def test_a_run_reports_choices_ties_and_places(
     gold = Chooser(
         lambda talks: next(at for at, talk in enumerate(talks, 1) if any(all(one in talk for one in w) for w in wanted))
     )
-    by_hand = choices.choices(store, run_id)
+    by_hand = rubrics.choices(store, run_id)
     monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(gold))
-    wise = candidates.Choice("gold", "Which one opens best?")
+    wise = choosing.Choice("gold", "Which one opens best?")
     assert evaluate.score_runs(store, [run_id], [wise], print) == {wise.name: 6}
     assert evaluate.score_runs(store, [run_id], [wise], print) == {wise.name: 0}, "nothing is asked twice"
     assert store.rows("SELECT count(*) AS n FROM v_judgements WHERE evaluator LIKE 'choose.%gold'") == [{"n": 6}]
-    found = {each.judge: each for each in choices.choices(store, run_id)}
+    found = {each.judge: each for each in rubrics.choices(store, run_id)}
     assert found["first"] == by_hand[0] and found["gold"].criterion != "natural"
     assert (found["gold"].decided, found["gold"].warning) == (2, None)
     assert {each.condition: each.chosen for each in found["gold"].conditions} == {
@@ -164,7 +163,7 @@ def test_a_criterion_needs_a_model(played: tuple[Store, str], capsys: pytest.Cap
 def test_a_real_model_names_a_place_in_each_rotation() -> None:
     own = unit(3, gold=1)
     with asking.open_judge("starter", print) as backend:
-        found = evaluate.driven(candidates.Choice("starter"), tuple(own), partial(asking.ask, backend))
+        found = evaluate.driven(choosing.Choice("starter"), tuple(own), partial(asking.ask, backend))
     scores = [each.scores[0].value for each in found if each.scores and "place" not in each.scores[0].name]
     assert len(scores) == 3 and sum(value for value in scores if value is not None) == pytest.approx(1)
     places = [score.value for each in found for score in each.scores if score.name.startswith("place_")]

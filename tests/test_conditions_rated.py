@@ -18,7 +18,7 @@ from localsim.annotation.items import PairItem, items_of, selected
 from localsim.annotation.records import answered, done, rows, save_all, undo
 from localsim.conversation.episode import Score
 from localsim.evaluators import evaluate
-from localsim.evaluators.choosing.naturalness import Naturalness
+from localsim.evaluators.choosing import Naturalness
 from localsim.evaluators.judge import DIMENSIONS
 from localsim.reports.card import card, sections
 from localsim.reports.compose.alone import report

@@ -16,9 +16,8 @@ from localsim.backends.scripted import ScriptedBackend
 from localsim.cli import cli
 from localsim.conversation.episode import Score
 from localsim.conversation.grants import condition_name
-from localsim.evaluators import asking, evaluate, judge
+from localsim.evaluators import asking, choosing, evaluate, judge
 from localsim.evaluators.asking import Verdict
-from localsim.evaluators.choosing import naturalness
 from localsim.reports.validity import judges
 from localsim.runs import runner
 from localsim.runs.plan import Plan
@@ -260,11 +259,11 @@ def test_a_real_model_judges_a_talk(played: tuple[Store, str]) -> None:
     [(1, 2, 1.0), (2, 1, 0.0), (1, 1, 0.5), (2, 2, 0.5), (None, 1, None), (1, None, None)],
 )
 def test_a_choice_counts_where_both_orders_agree(plain: int | None, swapped: int | None, found: float | None) -> None:
-    assert naturalness.decide(plain, swapped) == found
+    assert choosing.both_orders(plain, swapped) == found
 
 
 def test_the_form_of_a_choice_is_read_and_admitted(engine_model: LlamaModel) -> None:
-    form = naturalness.FORM
+    form = choosing.Naturalness("m").form(["one", "other"])
     assert form.read(" It flows.\nMore natural: 2\n") == (2, "It flows.")
     assert form.read("2") is None and form.read(" x\nMore natural: 3\n") is None
     assert admits(engine_model, form, " It flows.\nMore natural: 1\n")
@@ -276,7 +275,7 @@ def modes_run(store: Store) -> str:
     return runner.start(plan, store, Quiet(), lambda _line: None).run_id
 
 
-def choosing(prefer: str) -> Any:
+def preferring(prefer: str) -> Any:
     """A judge that prefers the first place, or the longer talk."""
 
     class Chooser(ScriptedBackend):
@@ -293,11 +292,11 @@ def test_a_judge_that_picks_a_place_decides_nothing_and_is_warned_of(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = modes_run(store)
-    monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(choosing("place")))
-    assert scored_by(store, run, naturalness.Naturalness("m")) == 6
+    monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(preferring("place")))
+    assert scored_by(store, run, choosing.Naturalness("m")) == 6
     found = judges.rates(store, run)
     assert len(found) == 3 and all(row.orders_agree == 0 and row.warning for row in found)
-    assert scored_by(store, run, naturalness.Naturalness("m")) == 0, "nothing is asked twice"
+    assert scored_by(store, run, choosing.Naturalness("m")) == 0, "nothing is asked twice"
     rows = store.rows("SELECT * FROM v_judgements ORDER BY ALL")
     assert len(rows) == 2 * 6 and {row["sample"] for row in rows} == {0, 1}
     for row in rows:
@@ -305,7 +304,7 @@ def test_a_judge_that_picks_a_place_decides_nothing_and_is_warned_of(
         first, second = row["prompt"].split("Conversation 1:")[1].split("Conversation 2:")
         shown = first if row["sample"] == 0 else second
         turns = store.rows("SELECT text FROM turns WHERE episode_id = ? ORDER BY turn", [row["episode_id"]])
-        assert all(turn["text"] in shown for turn in turns[: naturalness.TURNS])
+        assert all(turn["text"] in shown for turn in turns[: choosing.TURNS])
     assert store.check() == []
 
 
@@ -313,8 +312,8 @@ def test_a_judge_that_looks_at_the_talks_is_counted(store: Store, monkeypatch: p
     run = modes_run(store)
     rows = store.rows("SELECT episode_index, mode, turns FROM v_episodes")
     size = {(row["episode_index"], row["mode"]): row["turns"] for row in rows}
-    monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(choosing("length")))
-    scored_by(store, run, naturalness.Naturalness("m"))
+    monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(preferring("length")))
+    scored_by(store, run, choosing.Naturalness("m"))
     for row in judges.rates(store, run):
         clear = [i for i in range(2) if size[i, row.first] != size[i, row.second]]
         wins = sum(size[i, row.first] > size[i, row.second] for i in clear)

@@ -12,7 +12,7 @@ from localsim.annotation.items import PairItem, items_of, selected
 from localsim.annotation.records import answered, save_all
 from localsim.conversation.episode import Sampling, Score
 from localsim.evaluators import evaluate
-from localsim.evaluators.choosing.naturalness import Naturalness
+from localsim.evaluators.choosing import Naturalness
 from localsim.evaluators.judge import DIMENSIONS
 from localsim.reports import measures
 from localsim.reports.compose import beside

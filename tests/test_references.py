@@ -15,13 +15,13 @@ from localsim.conversation.measures import Measure
 from localsim.families import FAMILIES, PLAYERS
 from localsim.reports.compose.alone import report
 from localsim.reports.document import Report, Term
+from localsim.reports.evidence.turns import examples
 from localsim.reports.figures import references
 from localsim.reports.figures.references import Reached, are_known, beside, of_run, sentences
 from localsim.reports.render.html import render
 from localsim.reports.render.markdown import as_markdown
 from localsim.reports.results import Result
 from localsim.reports.sections import games
-from localsim.reports.validity.typical import examples
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
 from localsim.stats import NOTHING, Estimate

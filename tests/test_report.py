@@ -22,13 +22,13 @@ from localsim.reports import results
 from localsim.reports.card import card
 from localsim.reports.compose.alone import report
 from localsim.reports.document import Report
+from localsim.reports.evidence.turns import examples
 from localsim.reports.measures import Cell, by_episode, estimate, measures_of
 from localsim.reports.render.html import render
 from localsim.reports.render.markdown import as_markdown
 from localsim.reports.results import Number
 from localsim.reports.validity import head
 from localsim.reports.validity.remarks import Remark, remarks_on
-from localsim.reports.validity.typical import examples
 from localsim.runs.runner import Plan, Result, resume, start
 from localsim.scenarios.parse import parse_scenario
 from localsim.stats import NOTHING, Estimate, mean, share

@@ -18,12 +18,12 @@ from localsim.families import FAMILIES, PLAYERS
 from localsim.families.mentions import first_mentions
 from localsim.reports.compose.alone import report
 from localsim.reports.document import Report
+from localsim.reports.evidence.turns import Example, examples
 from localsim.reports.measures import measures_of
 from localsim.reports.render.html import render
 from localsim.reports.render.markdown import as_markdown
 from localsim.reports.results import Number, Result
 from localsim.reports.validity.remarks import Remark
-from localsim.reports.validity.typical import Example, examples
 from localsim.runs.runner import Plan, start
 from localsim.runs.scheduler import Watcher
 from localsim.store.database import Store

@@ -11,9 +11,9 @@ import pytest
 from localsim.__main__ import run as command
 from localsim.conversation.episode import MODES
 from localsim.reports.compose.alone import report
+from localsim.reports.evidence.turns import RULE, examples, typical
 from localsim.reports.render.html import render
 from localsim.reports.validity.head import unjudged
-from localsim.reports.validity.typical import RULE, examples, typical
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
 from localsim.store.conditions import conditions_of

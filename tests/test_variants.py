@@ -32,15 +32,15 @@ from localsim.conversation.wording.paraphrases import WORDINGS
 from localsim.conversation.wording.variants import MOST, variant_of
 from localsim.conversation.wording.wordings import Wording
 from localsim.errors import InvalidInput
-from localsim.evaluators.choosing.naturalness import Naturalness
+from localsim.evaluators.choosing import Naturalness
 from localsim.families import player_of, vocabulary
 from localsim.reports import audit as audit_module
 from localsim.reports.comparison import compare
 from localsim.reports.compose.alone import report
+from localsim.reports.evidence.turns import examples
 from localsim.reports.render.html import render
 from localsim.reports.render.markdown import as_markdown
 from localsim.reports.validity.robustness import robustness, sentences, sign_turns
-from localsim.reports.validity.typical import examples
 from localsim.runs import runner
 from localsim.runs.plan import Plan, sampling_of
 from localsim.scenarios.parse import parse_scenario

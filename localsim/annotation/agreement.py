@@ -12,27 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from localsim.annotation import measures
-from localsim.annotation.items import Selection, of_run
+from localsim.annotation import measures, results
+from localsim.annotation.items import TASKS, Selection, of_run
 from localsim.annotation.measures import Alpha
 from localsim.annotation.records import MADE_BY
 from localsim.annotation.records import rows as stored_rows
-from localsim.annotation.results import (
-    Agreement,
-    Attention,
-    Correlated,
-    Counts,
-    Detected,
-    Dimension,
-    Dimensions,
-    Disclosures,
-    JudgedTurns,
-    NaturalJudge,
-    Pairs,
-    Preferred,
-)
+from localsim.annotation.results import Agreement, Counts, Dimensions, Disclosures, Pairs, Preferred
 from localsim.evaluators.judge import DIMENSIONS
-from localsim.stats import holm, share, text_of
+from localsim.stats import grouped, holm, share, text_of
 from localsim.store.conditions import Condition, in_order, names_of
 from localsim.store.database import Store
 from localsim.store.queries import annotation as queries
@@ -74,7 +61,7 @@ def agreement(
     order |= {each: name for each, name in (names or {}).items() if each in order and name}
     runs = list(dict.fromkeys([*chosen.runs, *(each.run_id for each in conditions)])) if rows else []
     scores = queries.judge_scores(store, runs) if rows else {}
-    by_task = {task: [row for row in rows if row.task == task] for task in ("pairs", "dimensions", "disclosures")}
+    by_task = {task: [row for row in rows if row.task == task] for task in TASKS}
     here = chosen.runs if rows else ()
     return Agreement(
         run_id=", ".join(chosen.runs),
@@ -155,10 +142,7 @@ def pairs(rows: Sequence[Answer], names: Names, scores: Scores, *, drop_inattent
 
 def _by_item(votes: Iterable[Vote]) -> list[list[str]]:
     """The choices of each item."""
-    items: dict[str, list[str]] = defaultdict(list)
-    for vote in votes:
-        items[vote.answer.item_id].append(vote.chosen)
-    return list(items.values())
+    return list(grouped((vote.answer.item_id, vote.chosen) for vote in votes).values())
 
 
 def _counts(rows: Sequence[Answer]) -> Counts:
@@ -173,13 +157,13 @@ def _counts(rows: Sequence[Answer]) -> Counts:
     )
 
 
-def _attention(rows: Sequence[Answer]) -> list[Attention]:
+def _attention(rows: Sequence[Answer]) -> list[results.Attention]:
     found = []
     for rater in sorted({row.rater for row in rows}):
         asked = [row for row in rows if row.rater == rater and row.attention]
         passed = sum(row.value == 3 - int(row.shown["shuffled"]) for row in asked)
         failed = len(asked) - passed
-        found.append(Attention(rater, len(asked), passed, failed, failed > FAILED_AT_MOST * len(asked)))
+        found.append(results.Attention(rater, len(asked), passed, failed, failed > FAILED_AT_MOST * len(asked)))
     return found
 
 
@@ -200,28 +184,22 @@ def _rates(votes: Sequence[Vote], names: Sequence[str]) -> list[Preferred]:
 
 def _by_scenario(decided: Sequence[Vote], first: str) -> dict[str, list[float]]:
     """Scenario -> for each item, the share of its decisions for the condition `first`."""
-    votes: dict[tuple[str, str], list[bool]] = defaultdict(list)
-    for vote in decided:
-        votes[vote.answer.scenario or "", vote.answer.item_id].append(vote.chosen == first)
-    found: dict[str, list[float]] = defaultdict(list)
-    for (scenario, _), chosen in votes.items():
-        found[scenario].append(statistics.fmean(chosen))
-    return found
+    votes = grouped(
+        ((vote.answer.scenario or "", vote.answer.item_id), float(vote.chosen == first)) for vote in decided
+    )
+    return grouped((scenario, statistics.fmean(chosen)) for (scenario, _), chosen in votes.items())
 
 
 def _natural_judge(
     judge: str, votes: Sequence[Vote], scores: Mapping[tuple[str, str | None, str], float]
-) -> NaturalJudge:
+) -> results.NaturalJudge:
     values = {
         (episode, name.removeprefix(_AGAINST)): value
         for (episode, _, name), value in scores.items()
         if name.startswith(_AGAINST)
     }
-    items: dict[str, list[Vote]] = defaultdict(list)
-    for vote in votes:
-        items[vote.answer.item_id].append(vote)
     both = []
-    for item, own in items.items():
+    for item, own in grouped((vote.answer.item_id, vote) for vote in votes).items():
         one, _, other = item.partition("~")
         answer, names = own[0].answer, own[0].names
         first, second = (0, 1) if answer.shown["1"] == one else (1, 0)
@@ -236,7 +214,7 @@ def _natural_judge(
     same = sum(people == model for people, model in decided)
     equal = share(same, len(decided))
     ends = equal.value, equal.low, equal.high
-    return NaturalJudge(judge.removeprefix(_NATURAL), len(both), len(decided), *ends, measures.kappa(decided))
+    return results.NaturalJudge(judge.removeprefix(_NATURAL), len(both), len(decided), *ends, measures.kappa(decided))
 
 
 # ---- dimensions ----------------------------------------------------------------------------------------------------
@@ -250,7 +228,7 @@ def dimensions(rows: Sequence[Answer], names: Names, scores: Scores) -> Dimensio
     return Dimensions(**vars(_counts(rows)), by_dimension=found)
 
 
-def _dimension(dimension: str, rows: Sequence[Answer], names: Names, scores: Scores) -> Dimension:
+def _dimension(dimension: str, rows: Sequence[Answer], names: Names, scores: Scores) -> results.Dimension:
     marks: dict[tuple[str, str | None], list[float]] = defaultdict(list)
     by_condition: dict[str, list[float]] = {name: [] for name in names.values()}
     for row in rows:
@@ -264,10 +242,10 @@ def _dimension(dimension: str, rows: Sequence[Answer], names: Names, scores: Sco
             continue
         of_model = {(episode, agent): value for (episode, agent, name), value in own.items() if name == dimension}
         shared = [(statistics.fmean(found), of_model[key]) for key, found in marks.items() if key in of_model]
-        judges.append(Correlated(judge.removeprefix(_JUDGE), *measures.correlation(shared)))
+        judges.append(results.Correlated(judge.removeprefix(_JUDGE), *measures.correlation(shared)))
     given = sum(map(len, marks.values()))
     agreed = measures.alpha(list(marks.values()), "interval")
-    return Dimension(dimension, given, agreed, measures.mean_by(by_condition), judges)
+    return results.Dimension(dimension, given, agreed, measures.mean_by(by_condition), judges)
 
 
 # ---- disclosures ---------------------------------------------------------------------------------------------------
@@ -303,9 +281,9 @@ def disclosures(
         alpha=measures.alpha(list(votes.values()), "nominal"),
         undecided=len(votes) - len(agreed),
         disclosed=sum(turn != NOT_DISCLOSED for turn in agreed.values()),
-        detector=Detected(*measures.overlap(truth, found), *first) if said else None,
+        detector=results.Detected(*measures.overlap(truth, found), *first) if said else None,
         judges=[
-            JudgedTurns(**vars(measures.first_turns(agreed, own, NOT_DISCLOSED)), judge=judge)
+            results.JudgedTurns(**vars(measures.first_turns(agreed, own, NOT_DISCLOSED)), judge=judge)
             for judge, own in turns_by_judge(verdicts).items()
         ],
     )
@@ -313,11 +291,11 @@ def disclosures(
 
 def votes_of(rows: Sequence[Answer]) -> dict[Key, list[Turn]]:
     """The mark of each rater: the turn of the first disclosure, or `none`."""
-    found: dict[Key, list[Turn]] = defaultdict(list)
-    for row in rows:
-        for fact, turn in row.value.items():
-            found[row.item_id, fact].append(NOT_DISCLOSED if turn is None else turn)
-    return dict(found)
+    return grouped(
+        ((row.item_id, fact), NOT_DISCLOSED if turn is None else turn)
+        for row in rows
+        for fact, turn in row.value.items()
+    )
 
 
 def agreed_turns(rows: Sequence[Answer]) -> dict[Key, Turn]:
@@ -374,7 +352,7 @@ def _on_pairs(found: Pairs) -> list[str]:
         equal = text_of(each.equal, each.low, each.high, ".0%")
         lines.append(
             f"  Judge {each.judge} agrees with most raters on {equal} of {_number(each.decided, 'pair')} that "
-            f"both decide, of {each.n}; kappa {_value(each.kappa)}."
+            f"both decide, of {each.n}; kappa {text_of(each.kappa)}."
         )
     return lines
 
@@ -396,7 +374,7 @@ def _on_dimensions(found: Dimensions) -> list[str]:
     for row in found.by_dimension:
         if row.n:
             means = ", ".join(f"{mode} {mean.mean:.2f} (n {mean.n})" for mode, mean in row.means.items())
-            judges = "".join(f"; judge {judge.judge}: rho {_value(judge.rho)} (n {judge.n})" for judge in row.judges)
+            judges = "".join(f"; judge {judge.judge}: rho {text_of(judge.rho)} (n {judge.n})" for judge in row.judges)
             lines.append(f"  {row.dimension}: {means}; agreement of raters: {_alpha(row.alpha)}{judges}.")
     return lines
 
@@ -413,15 +391,15 @@ def _on_disclosures(found: Disclosures) -> list[str]:
     else:
         same = text_of(row.first_turn, row.low, row.high, ".0%")
         lines.append(
-            f"  Detector, first turns of {_number(row.n, 'fact')}: precision {_value(row.precision)} (of "
-            f"{row.said}), recall {_value(row.recall)} (of {row.true}), F1 {_value(row.f1)}; same turn or "
-            f"none in {same}; kappa of disclosed or not {_value(row.kappa)}."
+            f"  Detector, first turns of {_number(row.n, 'fact')}: precision {text_of(row.precision)} (of "
+            f"{row.said}), recall {text_of(row.recall)} (of {row.true}), F1 {text_of(row.f1)}; same turn or "
+            f"none in {same}; kappa of disclosed or not {text_of(row.kappa)}."
         )
     for each in found.judges:
         same = text_of(each.first_turn, each.low, each.high, ".0%")
         lines.append(
             f"  Leak judge {each.judge}, {_number(each.n, 'fact')}: kappa of disclosed or not "
-            f"{_value(each.kappa)}; same turn or none in {same} of {each.turns}."
+            f"{text_of(each.kappa)}; same turn or none in {same} of {each.turns}."
         )
     return lines
 
@@ -442,12 +420,8 @@ def raters_text(kinds: Mapping[str, int]) -> str:
 def _alpha(found: Alpha) -> str:
     if not found.items:
         return "not known, because no two raters judged the same"
-    return f"alpha {_value(found.alpha)} ({_number(found.items, 'unit')} with two raters or more)"
+    return f"alpha {text_of(found.alpha)} ({_number(found.items, 'unit')} with two raters or more)"
 
 
 def _number(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def _value(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,10 +17,11 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, get_args
 from localsim.conversation.episode import derive_seed
 from localsim.conversation.scenario import Agent
 from localsim.errors import InvalidInput
-from localsim.evaluators.choosing.naturalness import QUESTION
+from localsim.evaluators.choosing import QUESTION
 from localsim.evaluators.judge import DIMENSIONS
 from localsim.evaluators.leaks import private_facts
 from localsim.leakage.pairs import PrivateFact
+from localsim.stats import grouped
 from localsim.store import conditions as spelling
 from localsim.store.conditions import Choice, Condition, condition_of, in_order
 from localsim.store.database import Store
@@ -272,11 +272,8 @@ def pairs_from(
 
 def _pairs(talks: Sequence[RatedEpisode], rater: str, chosen: Selection, *, ties: bool) -> list[PairItem]:
     """The pairs of a selection. The id of a pair does not depend on the selection, so no pair is judged twice."""
-    units: dict[Unit, list[RatedEpisode]] = defaultdict(list)
-    for talk in talks:
-        units[talk.unit].append(talk)
     found = []
-    for unit in units.values():
+    for unit in grouped((talk.unit, talk) for talk in talks).values():
         ordered = sorted(unit, key=lambda talk: (*in_order(talk.condition)[:2], talk.episode.episode_id))
         for one, other in combinations(ordered, 2):
             if chosen.compares(one.condition, other.condition):
@@ -383,8 +380,10 @@ def _person(agent: Agent, secrets: bool) -> dict[str, Any]:
 
 
 def _lines(episode: StoredEpisode) -> list[dict[str, Any]]:
-    shown = [(row["text"], turn) for row, turn in zip(episode.turns, episode.transcript.turns, strict=True)]
-    return [{"turn": turn.index, "speaker": turn.who, "text": text, "action": turn.doing} for text, turn in shown]
+    return [
+        {"turn": turn.index, "speaker": turn.who, "text": row["text"], "action": turn.doing}
+        for row, turn in zip(episode.turns, episode.transcript.turns, strict=True)
+    ]
 
 
 # ---- progress ------------------------------------------------------------------------------------------------------

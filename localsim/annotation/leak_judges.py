@@ -5,7 +5,6 @@ Reports take their leak rates from the detector. A judge of leaks stands beside 
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,7 +12,8 @@ from localsim.annotation import measures
 from localsim.annotation.agreement import NOT_DISCLOSED, Key, Turn, agreed_turns, detected, turns_by_judge
 from localsim.annotation.measures import FirstTurns
 from localsim.annotation.records import rows as stored_rows
-from localsim.store.conditions import Condition, condition_of, in_order, names_of
+from localsim.stats import grouped, text_of
+from localsim.store.conditions import condition_of, in_order, names_of
 from localsim.store.database import Store
 from localsim.store.queries import annotation as queries
 from localsim.store.queries.annotation import LeakVerdict
@@ -96,9 +96,7 @@ def _against(truth: Mapping[Key, Turn], turns: Mapping[Key, Turn | None]) -> Fir
 def _conditions(
     rows: Sequence[LeakVerdict], turns: Mapping[Key, Turn | None], said: Mapping[Key, Turn]
 ) -> list[Disclosed]:
-    by_condition: dict[Condition, list[Key]] = defaultdict(list)
-    for row in rows:
-        by_condition[condition_of(vars(row))].append((row.episode_id, row.fact_id))
+    by_condition = grouped((condition_of(vars(row)), (row.episode_id, row.fact_id)) for row in rows)
     names = names_of(sorted(by_condition, key=lambda each: (each.run_id, in_order(each))))
     found = []
     for condition, name in names.items():
@@ -127,10 +125,10 @@ def _warning(row: LeakJudge) -> str | None:
 
 def sentences(rows: Sequence[LeakJudge]) -> list[str]:
     """The rows of `leak_judges` in sentences, one for each judge."""
-    return [sentence(row) for row in rows]
+    return list(map(_sentence, rows))
 
 
-def sentence(row: LeakJudge) -> str:
+def _sentence(row: LeakJudge) -> str:
     """A row of `leak_judges` in words: rates beside the detector's, agreement, missing replies, contradictions."""
     rates = ", ".join(
         f"{each.condition} {each.disclosed} of {each.facts} facts disclosed (detector {each.detector})"
@@ -148,6 +146,5 @@ def sentence(row: LeakJudge) -> str:
 
 
 def _agreement(name: str, found: FirstTurns) -> str:
-    kappa = "-" if found.kappa is None else f"{found.kappa:.2f}"
-    same = "-" if found.first_turn is None else f"{found.first_turn:.0%}"
+    kappa, same = text_of(found.kappa), text_of(found.first_turn, form=".0%")
     return f"Agreement with {name}: kappa {kappa} on {found.n} facts, same turn or none in {same} of {found.turns}"

@@ -36,16 +36,13 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 
 def checked_rater(name: str) -> str:
     """Return `name` if it is a pseudonym: 1 to 40 of A-Z, a-z, 0-9, _ and -. Raises InvalidInput."""
+    wrong = (
+        "" if _NAME.fullmatch(name) else f"{name[:60]!r} is not a pseudonym of 1 to 40 letters (a-z), digits, _ or -"
+    )
     if "@" in name:
-        raise InvalidInput(
-            "localsim stores pseudonyms of raters, never e-mail addresses", where="rater", hint="such as rater_01"
-        )
-    if not _NAME.fullmatch(name):
-        raise InvalidInput(
-            f"{name[:60]!r} is not a pseudonym of 1 to 40 letters (a-z), digits, _ or -",
-            where="rater",
-            hint="such as rater_01",
-        )
+        wrong = "localsim stores pseudonyms of raters, never e-mail addresses"
+    if wrong:
+        raise InvalidInput(wrong, where="rater", hint="such as rater_01")
     return name
 
 

@@ -140,7 +140,7 @@ def _found(
 ) -> dict[str, Any]:
     """Return what is stored about the runs: leaks with their thresholds, and what judges said."""
     from localsim.annotation.leak_judges import leak_judges
-    from localsim.reports.evidence.choices import choices as choices_of
+    from localsim.reports.evidence.rubrics import choices as choices_of
     from localsim.reports.evidence.rubrics import rubric_rows
     from localsim.reports.validity.judges import rates, rates_between, reliability
     from localsim.store.conditions import condition_of, names_of
@@ -166,8 +166,7 @@ def _evaluators(by: Mapping[str, Any], pairs: Sequence[Any] | None) -> list[Eval
         raise click.UsageError("--criterion needs --choose MODEL, the model that answers it")
     if by["rubrics"] and not by["judge"]:
         raise click.UsageError("--rubric needs --judge MODEL, the model that answers its questions")
-    from localsim.evaluators.choosing.candidates import Choice
-    from localsim.evaluators.choosing.naturalness import QUESTION, Naturalness
+    from localsim.evaluators.choosing import QUESTION, Choice, Naturalness
     from localsim.evaluators.evaluate import evaluator_of
     from localsim.evaluators.judge import Judge
     from localsim.evaluators.leak_judge import LeakJudge
@@ -189,8 +188,7 @@ def _evaluators(by: Mapping[str, Any], pairs: Sequence[Any] | None) -> list[Eval
 def _scored(found: dict[str, Any], *, private: bool) -> Text:
     """Yield leaks (if an agent has something private), the reliability of judges, and their choices."""
     from localsim.annotation import leak_judges
-    from localsim.reports.evidence.choices import choice_tables
-    from localsim.reports.evidence.rubrics import rubric_table
+    from localsim.reports.evidence.rubrics import choice_tables, rubric_table
     from localsim.reports.validity import thresholds
     from localsim.reports.validity.judges import sentence
 

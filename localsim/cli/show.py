@@ -127,7 +127,7 @@ def _listed(rows: Sequence[Mapping[str, Any]]) -> Answer:
 
 def _typical(store: Store, reference: str, scores: bool) -> Answer:
     """Return the conversations that a stated rule chooses, and the rule."""
-    from localsim.reports.validity.typical import RULE, typical
+    from localsim.reports.evidence.turns import RULE, typical
     from localsim.store.conditions import chosen
 
     ids = [each for family in typical(store, chosen(store, reference).conditions).values() for each in family]

@@ -122,9 +122,8 @@ class Plugin(Scorer):
         self.name, self.version = made.name, made.version
         self.measures = tuple(getattr(made, "measures", ()))
         if not callable(getattr(made, "score", None)):
-            raise InvalidInput(
-                f"evaluators plugin {made.name!r} has no score()", hint="docs/extending.md shows what it must have"
-            )
+            hint = "docs/extending.md shows what it must have"
+            raise InvalidInput(f"evaluators plugin {made.name!r} has no score()", hint=hint)
         self._made = made
 
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:

@@ -130,21 +130,14 @@ def _score(store: Store, evaluator: Evaluator, batches: list[Batch], say: Notify
         every, begun = sum(map(len, batches)), 0
         for number, (batch, work) in enumerate(drive(evaluator, batches), start=1):
             if evaluator.doing:
-                say(
-                    f"{evaluator.doing}: {begun} of {counted(every)}"
-                    if begun
-                    else f"{evaluator.doing}: {counted(every)}"
-                )
+                say(f"{evaluator.doing}: {f'{begun} of ' if begun else ''}{counted(every)}")
             begun += len(batch)
             evaluations = guarded(evaluator.name, work, partial(_failed, batch))
             store.take_in(_records(evaluator, evaluations))
-            errors = {
-                each.episode_id: each.scores[0].reason
-                for each in evaluations
-                if each.scores and each.scores[0].name == ERROR
-            }
+            scored = {each.episode_id: each.scores[0] for each in evaluations if each.scores}
+            errors = {episode_id: score.reason for episode_id, score in scored.items() if score.name == ERROR}
             failures |= errors
-            count += len({each.episode_id for each in evaluations if each.scores} - errors.keys())
+            count += len(scored) - len(errors)
             if evaluator.model is not None:
                 say(f"{evaluator.name}: {number} of {len(batches)}")
     say(f"{evaluator.name} (version {evaluator.version}) scored {counted(count)}")

@@ -17,7 +17,7 @@ from localsim.conversation.requests import Message, Request
 from localsim.conversation.scenario import Scenario
 from localsim.evaluators.asking import Case, OneOf, judgement_records
 from localsim.evaluators.base import Asked, Evaluation, Evaluator, Steps
-from localsim.evaluators.leaks import facts_of, private_facts
+from localsim.evaluators.leaks import facts_of, private_facts, terms_of
 from localsim.families import family_of
 from localsim.leakage.pairs import LABELS, PrivateFact
 from localsim.store.records import Record
@@ -156,11 +156,7 @@ def facts_asked(scenario: Scenario) -> tuple[PrivateFact, ...]:
     """
     if family_of(scenario.family).terms_disclose:
         return ()
-    terms = {
-        fact.id: (agent.name, {term.casefold() for term in fact.terms})
-        for agent in scenario.agents
-        for fact in facts_of(agent)
-    }
+    terms = {fact.id: (agent.name, terms_of(fact)) for agent in scenario.agents for fact in facts_of(agent)}
 
     def shared(fact: PrivateFact) -> bool:
         return any(owner != fact.owner and own & terms[fact.id][1] for owner, own in terms.values())

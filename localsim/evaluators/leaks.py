@@ -109,10 +109,9 @@ class Leaks(Evaluator):
 
     def _searches(self, batch: tuple[Subject, ...]) -> Iterator[Record]:
         """Yield the weights and, for each episode, that they have searched it now."""
-        weights = self._detector.weights
+        weights, now = self._detector.weights, datetime.now(UTC).replace(tzinfo=None).isoformat()
         identity, content_hash = weights.identity, weights.hash
         yield ContentRecord(content_hash, weights.text)
-        now = datetime.now(UTC).replace(tzinfo=None).isoformat()
         for subject in batch:
             yield SearchRecord(subject.episode_id, self.version, identity, content_hash, now)
 
@@ -124,15 +123,11 @@ class Leaks(Evaluator):
         ]
         said = [turns_of(subject) for subject in batch]
         rows = read(self._detector, list(zip(asked, said, strict=True)))
-        return [
-            evaluation(
-                subject,
-                turns,
-                with_terms(subject.scenario, turns, findings, self._detector, readers_of(subject)),
-                self.version,
-            )
+        found = (
+            with_terms(subject.scenario, turns, findings, self._detector, readers_of(subject))
             for subject, turns, findings in zip(batch, said, rows, strict=True)
-        ]
+        )
+        return [evaluation(*each, self.version) for each in zip(batch, said, found, strict=True)]
 
 
 def turns_of(subject: Subject) -> Turns:
@@ -163,6 +158,11 @@ def facts_of(agent: Agent) -> tuple[Fact, ...]:
     return (Fact(id=f"secret_{name}", text=text, disclosure="never"),)
 
 
+def terms_of(*facts: Fact) -> set[str]:
+    """Return the terms of facts, in lower case."""
+    return {term.casefold() for fact in facts for term in fact.terms}
+
+
 def with_terms(
     scenario: Scenario, turns: Turns, rows: Sequence[Row], detector: LeakageDetector, readers: Readers | None = None
 ) -> Leakage:
@@ -170,15 +170,13 @@ def with_terms(
     family = family_of(scenario.family)
     findings = {(fact.id, turn): finding for fact, turn, _, finding in rows}
     facts = {fact.id: fact for agent in scenario.agents for fact in facts_of(agent)}
-    held = {
-        agent.name: {term.casefold() for fact in facts_of(agent) for term in fact.terms} for agent in scenario.agents
-    }
+    held = {agent.name: terms_of(*facts_of(agent)) for agent in scenario.agents}
     whole: list[Row] = []
     around: dict[tuple[str, int], Circumstances] = {}
     for turn, (speaker, text) in enumerate(turns):
         for private in private_facts(scenario):
             fact = facts[private.id]
-            shared = speaker != private.owner and any(term.casefold() in held.get(speaker, ()) for term in fact.terms)
+            shared = speaker != private.owner and bool(terms_of(fact) & held.get(speaker, set()))
             whole.append((private, turn, speaker, findings.get((private.id, turn), NOTHING)))
             around[private.id, turn] = circumstances(family, fact, text, shared=shared)
     return decided(whole, detector.weights, around, readers)
@@ -231,27 +229,22 @@ def evaluation(subject: Subject, turns: Turns, talk: Leakage, version: str = VER
     first_turns: dict[str, int] = {}
     for leak in talk.leaks:
         first_turns.setdefault(leak.fact.id, leak.turn)
-    records: list[Record] = []
-    for (fact, turn, finding), kind in zip(talk.findings, talk.kinds, strict=True):
-        speaker = turns[turn][0]
-        records.append(
-            LeakRecord(
-                episode_id=subject.episode_id,
-                version=version,
-                fact_id=fact.id,
-                turn=turn,
-                owner=fact.owner,
-                fact=fact.text,
-                speaker=speaker,
-                label=finding.label,
-                kind=kind,
-                probability=finding.probability,
-                similarity=finding.similarity,
-                evidence=finding.evidence,
-                first=(fact.id, turn) in first,
-                early=finding.label == "disclosed" and early(rules[fact.id], turn, turns, first_turns),
-            )
+    records = [
+        LeakRecord(
+            episode_id=subject.episode_id,
+            version=version,
+            fact_id=fact.id,
+            turn=turn,
+            owner=fact.owner,
+            fact=fact.text,
+            speaker=turns[turn][0],
+            kind=kind,
+            **vars(finding),
+            first=(fact.id, turn) in first,
+            early=finding.label == "disclosed" and early(rules[fact.id], turn, turns, first_turns),
         )
+        for (fact, turn, finding), kind in zip(talk.findings, talk.kinds, strict=True)
+    ]
     scores = [
         score for agent in subject.scenario.agents for score in _scores(agent, rules, talk.leaks, turns, first_turns)
     ]

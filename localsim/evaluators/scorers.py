@@ -80,13 +80,11 @@ class Overlap(Scorer):
             others = [passage for other in scenario.agents if other != agent for passage in _passages(other)]
             for name, passages in (("overlap_own", _passages(agent)), ("overlap_others", others)):
                 if said and passages:
-                    shares = [self._closest(words, passages) for _, words in said]
+                    common = (max(int(self._common(words, each)) for each in passages) for _, words in said)
+                    shares = [count / len(words) for count, (_, words) in zip(common, said, strict=True)]
                     most = said[max(range(len(said)), key=shares.__getitem__)][0]
                     found.append(Score(name, statistics.fmean(shares), agent=agent.name, turns=(most,)))
         return found
-
-    def _closest(self, words: Sequence[str], passages: Sequence[Sequence[str]]) -> float:
-        return max(int(self._common(words, passage)) for passage in passages) / len(words)
 
 
 class Refusal(Scorer):

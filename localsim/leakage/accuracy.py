@@ -107,13 +107,9 @@ def _of_talks(rows: Sequence[LabelledTranscript], talks: Sequence[Leakage]) -> d
                 totals["first_turns_right"] += leak is not None and leak.turn == true.turn
                 if leak is not None:
                     distances.append(abs(leak.turn - true.turn) / max(1, len(row.turns) - 1))
-        _count_omniscient(row, talk, totals)
+        untold = {(name, where.turn) for name, where in row.disclosures.items() if not where.by_owner}
+        reported = {(leak.fact.id, leak.turn) for leak in talk.leaks if leak.kind == "omniscient"}
+        totals["omniscient_labelled"] += len(untold)
+        totals["omniscient_found"] += len(reported)
+        totals["omniscient_right"] += len(untold & reported)
     return {"n": len(rows), **curve.rates(totals), "position_mae": float(np.mean(distances)) if distances else None}
-
-
-def _count_omniscient(row: LabelledTranscript, talk: Leakage, totals: dict[str, int]) -> None:
-    true = {(name, where.turn) for name, where in row.disclosures.items() if not where.by_owner}
-    found = {(leak.fact.id, leak.turn) for leak in talk.leaks if leak.kind == "omniscient"}
-    totals["omniscient_labelled"] += len(true)
-    totals["omniscient_found"] += len(found)
-    totals["omniscient_right"] += len(true & found)

@@ -115,21 +115,21 @@ class Weights:
 
     def _check(self, made_for: Any, where: str) -> None:
         """Raise InvalidInput for weights of other features or another version, and for numbers that decide nothing."""
-        hint = "localsim leakage calibrate LABELS.jsonl -o FILE fits them again"
-        if not all(map(_shares, self.accuracy.values())) or not _labels(self.fitted):
-            wrong = "not weights of the leakage detector: accuracy or fitted is not in the form of a weights file"
-            raise InvalidInput(wrong, where=where, hint=hint)
-        count = len(features.NAMES + features.CROSSED)
+        other, count = "not weights of the leakage detector", len(features.NAMES + features.CROSSED)
         shapes = [np.shape(getattr(self, name)) for name in _ARRAYS]
-        if self.names != features.NAMES + features.CROSSED or shapes != [(count,), (count,), (3, count), (3,)]:
-            raise InvalidInput("weights for other features", where=where, hint=hint)
-        if not all(np.isfinite(getattr(self, name)).all() for name in (*_ARRAYS, *_NUMBERS)):
-            raise InvalidInput("not weights of the leakage detector: a number is not finite", where=where, hint=hint)
-        if not 0 < self.talk_share < 1 or self.talk_slope < 0:
-            wrong = "not weights of the leakage detector: talk_share is no share, or talk_slope is below 0"
-            raise InvalidInput(wrong, where=where, hint=hint)
-        if made_for != VERSION:
+        wrong = ""
+        if not all(map(_shares, self.accuracy.values())) or not _labels(self.fitted):
+            wrong = f"{other}: accuracy or fitted is not in the form of a weights file"
+        elif self.names != features.NAMES + features.CROSSED or shapes != [(count,), (count,), (3, count), (3,)]:
+            wrong = "weights for other features"
+        elif not all(np.isfinite(getattr(self, name)).all() for name in (*_ARRAYS, *_NUMBERS)):
+            wrong = f"{other}: a number is not finite"
+        elif not 0 < self.talk_share < 1 or self.talk_slope < 0:
+            wrong = f"{other}: talk_share is no share, or talk_slope is below 0"
+        elif made_for != VERSION:
             wrong = f"weights for version {made_for} of the leakage detector, this is version {VERSION}"
+        if wrong:
+            hint = "localsim leakage calibrate LABELS.jsonl -o FILE fits them again"
             raise InvalidInput(wrong, where=where, hint=hint)
 
     def write(self, path: Path) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 
@@ -22,7 +22,7 @@ from localsim.annotation.agreement import preference_text, raters_text
 from localsim.conversation.episode import CONDITIONS, PEOPLE, SINGLE_AUTHOR, Mode, StoredMode
 from localsim.conversation.grants import EVERYTHING, NOTHING, Grants, condition_name, parse
 from localsim.conversation.modes import roles
-from localsim.conversation.scenario import LoadedScenario, Scenario
+from localsim.conversation.scenario import Scenario
 from localsim.conversation.visibility import transparency as shown_and_all
 from localsim.errors import InvalidInput
 from localsim.families import EVERYDAY, in_order
@@ -32,6 +32,7 @@ from localsim.reports.results import shown
 from localsim.reports.validity import correction, instruments
 from localsim.reports.validity.judges import sentence
 from localsim.scenarios.tagging import coverage, interaction_of, tags_of, vocabulary
+from localsim.stats import grouped
 from localsim.store.conditions import by_number
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
@@ -57,6 +58,7 @@ def card(store: Store, data: Report, human: dict[str, Any] | None = None) -> dic
     scenarios = [each.scenario for each in loaded]
     conditions = _conditions(run.plan, scenarios)
     kinds = {identity["kind"] for identity in run.models.values()}
+    tags = grouped((name, (word, number)) for name, word, number in coverage(map(tags_of, loaded)) if number)
     made: dict[str, Any] = {
         "run_id": run_id,
         "not_playing": data.playing.sentences(),
@@ -64,7 +66,7 @@ def card(store: Store, data: Report, human: dict[str, Any] | None = None) -> dic
             "parties": sorted({len(scenario.agents) for scenario in scenarios}),
             "information_asymmetry": {name: _asymmetry(*each) for name, each in conditions.items()},
             "transparency_index": {
-                name: transparency(own, _as_mode(mode), grants) for name, (mode, grants, own) in conditions.items()
+                name: transparency(own, mode, grants) for name, (mode, grants, own) in conditions.items()
             },
             "transparency_justification": said["transparency_justification"],
             "agent_types": {labelled(name): _agent_type(identity) for name, identity in run.models.items()},
@@ -80,10 +82,13 @@ def card(store: Store, data: Report, human: dict[str, Any] | None = None) -> dic
             raters=bool(data.annotations.raters),
             goal=said[GOAL],
         ),
-        "scenario_tags": _counted(loaded),
+        "scenario_tags": {name: dict(counts) for name, counts in tags.items()},
         "intended_use": {name: said[name] for name in ("primary_use", "other_uses")},
         "metrics": {
-            **{group: _headings(data, group) for group in ("interaction", "goals", "information")},
+            **{
+                group: [measure.heading for measure in shown(data.measures, data.comparison) if measure.group == group]
+                for group in ("interaction", "goals", "information")
+            },
             "errors_of_instruments": " ".join(instruments.sentences(data.instruments)) or "not measured",
             "leaks_found_by": " ".join(data.leak_sources) or "not searched for leaks",
             "corrected_rates": " ".join(correction.sentences(data.corrections, run.run_id)) or "none",
@@ -100,17 +105,7 @@ def card(store: Store, data: Report, human: dict[str, Any] | None = None) -> dic
         "caveats": data.warnings,
         "recommendations": said["recommendations"],
     }
-    made["checklists"] = as_json(items(data, made, said))
-    return made
-
-
-def _counted(loaded: list[LoadedScenario]) -> dict[str, dict[str, int]]:
-    """Return dimension of tags -> word -> number of the run's scenarios, for words that some of them have."""
-    found: dict[str, dict[str, int]] = {}
-    for name, word, number in coverage(map(tags_of, loaded)):
-        if number:
-            found.setdefault(name, {})[word] = number
-    return found
+    return made | {"checklists": checklists(data, made, said)}
 
 
 ASYMMETRY: dict[StoredMode, str] = {
@@ -156,25 +151,19 @@ def _asymmetry(mode: StoredMode, grants: Grants, scenarios: list[Scenario]) -> s
     return f"{kind}: each model knows its own side and the conversation{seen}{decoys}"
 
 
-def _as_mode(mode: StoredMode) -> Mode:
-    """Return the mode that gives as much information: people know their own side, as in agents."""
-    return "agents" if mode == PEOPLE else mode  # type: ignore[return-value]  # the only stored mode that is no mode
+def transparency(scenarios: list[Scenario], mode: StoredMode, grants: Grants = NOTHING) -> float | None:
+    """Return the share of others' private items that a prompted agent sees, 0 to 1; None if nothing is private.
 
-
-def transparency(scenarios: list[Scenario], mode: Mode, grants: Grants = NOTHING) -> float | None:
-    """Return the share of others' private items that a prompted agent sees, 0 to 1; None if nothing is private."""
+    People know their own side, as agents do.
+    """
+    as_mode: Mode = "agents" if mode == PEOPLE else mode  # type: ignore[assignment]  # the only stored mode that is none
     counts = [
-        shown_and_all(scenario, mode, viewer, grants.within(scenario.names))
+        shown_and_all(scenario, as_mode, viewer, grants.within(scenario.names))
         for scenario in scenarios
-        for viewer in roles(mode, scenario.names)
+        for viewer in roles(as_mode, scenario.names)
     ]
     total = sum(there for _, there in counts)
     return round(sum(shown for shown, _ in counts) / total, 4) if total else None
-
-
-def _headings(data: Report, group: str) -> list[str]:
-    """Return the headings of a group's measures that have a value in the run."""
-    return [measure.heading for measure in shown(data.measures, data.comparison) if measure.group == group]
 
 
 def _agent_type(identity: Mapping[str, Any]) -> str:
@@ -252,11 +241,8 @@ def read_human(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict) or not all(isinstance(value, str) for value in data.values()):
         raise InvalidInput("not a table of texts", where=str(path), hint=f"fields: {', '.join(HUMAN)}")
     if unknown := set(data) - {*HUMAN, GOAL}:
-        raise InvalidInput(
-            f"unknown: {', '.join(sorted(map(str, unknown)))}",
-            where=str(path),
-            hint=f"fields: {', '.join((*HUMAN, GOAL))}",
-        )
+        hint = f"fields: {', '.join((*HUMAN, GOAL))}"
+        raise InvalidInput(f"unknown: {', '.join(sorted(map(str, unknown)))}", where=str(path), hint=hint)
     words = vocabulary().words(GOAL) or ()
     if GOAL in data and data[GOAL] not in words:
         raise InvalidInput(f"{GOAL} cannot be {data[GOAL]!r}", where=str(path), hint=f"one of {', '.join(words)}")
@@ -338,56 +324,52 @@ def _text(value: Any) -> str:
 OPEN = "to be stated by the authors"
 
 
-class Item(NamedTuple):
-    """One item of a checklist."""
-
-    checklist: str
-    name: str
-    answer: str | None
-    """None if only the authors know it."""
+Checklist = dict[str, str | None]
+"""Item -> answer; None if only the authors know it."""
 
 
-def items(data: Report, card: Mapping[str, Any], authors: Mapping[str, Any]) -> list[Item]:
-    """Return all items. `data` is the report, `card` its simulation card, `authors` the fields that people fill in."""
-    return [*_guide_llm(data, card, authors), *_pimmur(data, card)]
+def checklists(data: Report, card: Mapping[str, Any], authors: Mapping[str, Any]) -> dict[str, Checklist]:
+    """Return both; `data` is the report, `card` its simulation card, `authors` the fields that people fill in."""
+    return {"GUIDE-LLM": _guide_llm(data, card, authors), "PIMMUR": _pimmur(data, card)}
 
 
-def as_json(found: Sequence[Item]) -> dict[str, dict[str, str | None]]:
-    """Return checklist -> item -> answer."""
-    checklists: dict[str, dict[str, str | None]] = {}
-    for item in found:
-        checklists.setdefault(item.checklist, {})[item.name] = item.answer
-    return checklists
-
-
-def _guide_llm(data: Report, card: Mapping[str, Any], authors: Mapping[str, Any]) -> list[Item]:
-    run = data.run
-    models = run.models.values()
-    answers = {
+def _guide_llm(data: Report, card: Mapping[str, Any], authors: Mapping[str, Any]) -> Checklist:
+    run, kinds, details = data.run, data.annotations.kinds, card["simulation_details"]
+    played = "people play roles" if details["humans_in_the_loop"] else "models play all roles"
+    people, failed = kinds.get("person", 0), sum(row.failed for row in data.comparison)
+    rated = f"{people} people rated conversations" if people else "no person rated them"
+    validation = "none in this run (localsim annotate collects ratings)"
+    if kinds:
+        validation = "none in this run: language models rated its conversations"
+    if people:
+        validation = f"{people} people rated conversations of this run; the report states their agreement"
+    read = "replies are parsed into turns; malformed replies and repaired turns are counted"
+    sampling = [f"{name.replace('_', ' ')} {value}" for name, value in run.plan.get("sampling", {}).items()]
+    drawn = f"seed {run.seed}, {run.plan.get('episodes', 1)} episodes per scenario and mode"
+    return {
         "A.1 use of language models": "they simulate conversations between agents; localsim scores the conversations",
-        "A.2 people in the loop": _people(data, card),
-        "B.1 models": "; ".join(map(_model, models)) + f"; run on {run.started_utc[:10]}",
-        "B.2 access": _access({model["kind"] for model in models}),
-        "B.3 parameters": _parameters(run),
-        "B.4 fine-tuning": "; ".join(card["simulation_details"]["agent_types"].values()),
+        "A.2 people in the loop": f"{played}; {rated}",
+        "B.1 models": "; ".join(map(_model, run.models.values())) + f"; run on {run.started_utc[:10]}",
+        "B.2 access": _access({model["kind"] for model in run.models.values()}),
+        "B.3 parameters": ", ".join([*sampling, drawn]),
+        "B.4 fine-tuning": "; ".join(details["agent_types"].values()),
         "B.5 state between calls": "none: each prompt holds all that the model knows",
         "C.1 prompts": "stored word for word in the database (v_generations, table contents)",
         "C.2 system instructions": "stored with the prompts, as their first message",
         "D.1 personal data": authors.get("personal_data"),
-        "E.1 human validation": _validation(data),
-        "E.2 filtering and processing": _processing(data),
-        "F.1 code": f"{card['simulation_details']['platform']}; the report prints the command that repeats the run",
+        "E.1 human validation": validation,
+        "E.2 filtering and processing": f"{read}; {failed} failed episodes are left out of rates",
+        "F.1 code": f"{details['platform']}; the report prints the command that repeats the run",
         "G.1 funding": authors.get("funding"),
     }
-    return [Item("GUIDE-LLM", name, answer) for name, answer in answers.items()]
 
 
-def _pimmur(data: Report, card: Mapping[str, Any]) -> list[Item]:
+def _pimmur(data: Report, card: Mapping[str, Any]) -> Checklist:
     details = card["simulation_details"]
     profiles = "agent profiles" in details["other_features"]
     modes = [name for name in details["information_asymmetry"] if name not in SINGLE_AUTHOR]
     single = [name for name in details["information_asymmetry"] if name in SINGLE_AUTHOR]
-    answers = {
+    return {
         "Profile": "agents have profiles of their own" if profiles else "agents have no profiles",
         "Interaction": (
             f"{', '.join(modes)}: agents answer each other turn by turn" if modes else "one model writes all agents"
@@ -396,9 +378,10 @@ def _pimmur(data: Report, card: Mapping[str, Any]) -> list[Item]:
         "Memory": ", ".join(feature for feature in details["other_features"] if feature.startswith("memory")),
         "Minimal control": "instructions name the goal and the form of a turn, and no strategy or outcome",
         "Unawareness": "prompts do not name the measures or the hypothesis; whether a model infers them is not tested",
-        "Realism": _realism(data),
+        "Realism": "compared with conversations of people in the same report"
+        if any(row.mode == PEOPLE for row in data.comparison)
+        else "not compared with people (localsim import talks adds their conversations)",
     }
-    return [Item("PIMMUR", name, answer) for name, answer in answers.items()]
 
 
 def _model(identity: Mapping[str, Any]) -> str:
@@ -419,38 +402,3 @@ def _access(kinds: set[str]) -> str:
     if "imported" in kinds:
         return "another tool ran the models; the conversations were imported"
     return "local files, through llama.cpp; no network" if "llama" in kinds else "no language model is used"
-
-
-def _parameters(run: Run) -> str:
-    sampling = run.plan.get("sampling", {})
-    named = [f"{name.replace('_', ' ')} {value}" for name, value in sampling.items()]
-    return ", ".join([*named, f"seed {run.seed}", f"{run.plan.get('episodes', 1)} episodes per scenario and mode"])
-
-
-def _people(data: Report, card: Mapping[str, Any]) -> str:
-    played = "people play roles" if card["simulation_details"]["humans_in_the_loop"] else "models play all roles"
-    persons = data.annotations.kinds.get("person", 0)
-    return f"{played}; {persons} people rated conversations" if persons else f"{played}; no person rated them"
-
-
-def _validation(data: Report) -> str:
-    kinds = data.annotations.kinds
-    if persons := kinds.get("person", 0):
-        return f"{persons} people rated conversations of this run; the report states their agreement"
-    if kinds:
-        return "none in this run: language models rated its conversations"
-    return "none in this run (localsim annotate collects ratings)"
-
-
-def _processing(data: Report) -> str:
-    failed = sum(row.failed for row in data.comparison)
-    return (
-        "replies are parsed into turns; malformed replies and repaired turns are counted; "
-        f"{failed} failed episodes are left out of rates"
-    )
-
-
-def _realism(data: Report) -> str:
-    if any(row.mode == "people" for row in data.comparison):
-        return "compared with conversations of people in the same report"
-    return "not compared with people (localsim import talks adds their conversations)"

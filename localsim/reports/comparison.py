@@ -133,15 +133,14 @@ def compare_chosen(
     left_out, told = unpaired(store, wanted), of_conditions(store, conditions)
     found: list[Compared] = []
     for family, measure, values in values_of(store, runs, scores):
-        by_condition = values if among is None else {each: _within(own, among) for each, own in values.items()}
-        for one, other in wanted:
-            if one not in by_condition or other not in by_condition:
-                continue
-            row = _compared(family, measure, (one, other), _paired(one, other, by_condition), margin)
-            if row is not None:
-                first, second = _named(one, other, conditions)
-                plays, missing = told.holds(family, (one, other)), left_out[one, other].get(family, [0, 0])
-                found.append(replace(row, first=first, second=second, plays=plays, unpaired=missing))
+        by_condition = values
+        if among is not None:
+            by_condition = {each: {unit: own[unit] for unit in own if unit in among} for each, own in values.items()}
+        for pair in wanted:
+            if by_condition.keys() >= set(pair) and (paired := _paired(*pair, by_condition)):
+                plays, missing = told.holds(family, pair), left_out[pair].get(family, [0, 0])
+                names = _named(*pair, conditions)
+                found.append(_compared(family, measure, pair, names, paired, margin, plays, missing))
     if declared is None:  # between runs a measure names all of its differences
         keys = {each.key for each in secondary}
         named = {row.outcome for row in found if row.measure.key in keys}
@@ -175,10 +174,6 @@ def main_rows(rows: Sequence[Compared]) -> list[Compared]:
     return [row for row in rows if row.role != "exploratory" or row.measure.key in MAIN or row.family not in families]
 
 
-def _within(values: Mapping[Unit, float], among: Collection[Unit]) -> dict[Unit, float]:
-    return {unit: value for unit, value in values.items() if unit in among}
-
-
 def completed(store: Store, runs: Sequence[str]) -> dict[Condition, dict[str, set[Unit]]]:
     """Return condition -> family -> the units that it completed."""
     units: dict[Condition, dict[str, set[Unit]]] = defaultdict(lambda: defaultdict(set))
@@ -197,17 +192,14 @@ def unpaired(store: Store, pairs: Sequence[Pair]) -> dict[Pair, dict[str, list[i
     units = completed(store, list(dict.fromkeys(each.run_id for pair in pairs for each in pair)))
     found: dict[Pair, dict[str, list[int]]] = {}
     for one, other in pairs:
-        found[one, other] = {
-            family: _unpaired(units[one][family], units[other][family], PEOPLE in (one.mode, other.mode))
-            for family in {**units[one], **units[other]}
-        }
+        by_family = found[one, other] = {}
+        for family in {**units[one], **units[other]}:
+            first, second = units[one][family], units[other][family]
+            ours, theirs = ({unit[0] for unit in own} for own in (first, second))
+            by_scenario = PEOPLE in (one.mode, other.mode)
+            both = ours & theirs if by_scenario else {unit[0] for unit in first & second}
+            by_family[family] = [len(ours - both), len(theirs - both)]
     return found
-
-
-def _unpaired(first: set[Unit], second: set[Unit], by_scenario: bool) -> list[int]:
-    ours, theirs = ({unit[0] for unit in units} for units in (first, second))
-    both = ours & theirs if by_scenario else {unit[0] for unit in first & second}
-    return [len(ours - both), len(theirs - both)]
 
 
 def check_outcomes(plan: Plan) -> None:
@@ -268,10 +260,7 @@ def values_of(
         read = [row for run_id in runs for row in sided(store, run_id)]
     played = queries.episodes(store, *runs) if played is None else played
     placed = {row.episode_id: (row.condition, _unit(row)) for row in played}
-    scores: dict[str, list[Score]] = defaultdict(list)
-    for row in read:
-        if row.value is not None:
-            scores[row.family].append(row)
+    scores = stats.grouped((row.family, row) for row in read if row.value is not None)
     families = in_order(scores)
     measures = measures_of(families, read)
     for family in families:
@@ -308,10 +297,7 @@ def in_contrasts(condition: Condition) -> tuple[int, str, str]:
 
 def differences_of(one: dict[Unit, float], other: dict[Unit, float]) -> dict[str, list[float]]:
     """Return scenario -> second minus first, for every unit that both have."""
-    found: dict[str, list[float]] = defaultdict(list)
-    for unit in sorted(one.keys() & other.keys()):
-        found[unit[0]].append(other[unit] - one[unit])
-    return found
+    return stats.grouped((unit[0], other[unit] - one[unit]) for unit in sorted(one.keys() & other.keys()))
 
 
 def _paired(
@@ -320,34 +306,26 @@ def _paired(
     """Return scenario -> values of two conditions. People have no seeds: they are paired by scenario alone."""
     first, second = by_condition[one], by_condition[other]
     if PEOPLE in (one.mode, other.mode):
-        ours, theirs = _by_scenario(first), _by_scenario(second)
+        ours, theirs = (stats.grouped((unit[0], value) for unit, value in own.items()) for own in (first, second))
         return {name: [(fmean(ours[name]), fmean(theirs[name]))] for name in sorted(ours.keys() & theirs.keys())}
-    found: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for unit in sorted(first.keys() & second.keys()):
-        found[unit[0]].append((first[unit], second[unit]))
-    return found
-
-
-def _by_scenario(values: dict[Unit, float]) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = defaultdict(list)
-    for unit, value in values.items():
-        found[unit[0]].append(value)
-    return found
+    return stats.grouped((unit[0], (first[unit], second[unit])) for unit in sorted(first.keys() & second.keys()))
 
 
 def _compared(
     family: str,
     measure: Measure,
     pair: Pair,
+    names: tuple[str, str],
     paired: Mapping[str, Sequence[tuple[float, float]]],
     margin: float | None,
-) -> Compared | None:
-    """Return the comparison of two conditions; None if they have no pairs."""
+    plays: bool | None,
+    missing: Sequence[int],
+) -> Compared:
+    """Return the comparison of two conditions, called by `names`, on one pair at least."""
     one, other = pair
     differences = {name: [second - first for first, second in own] for name, own in paired.items()}
     result = stats.paired(differences, measure.bounds, measure.is_number)
-    if result is None:
-        return None
+    assert result is not None, "there are pairs"
     by_construction = not {one.name, other.name}.isdisjoint(measure.structural_zero)
     modes = (one.name, other.name) if one.run_id == other.run_id else ()  # other runs differ in more than information
     first, second = (fmean([fmean([values[side] for values in own]) for own in paired.values()]) for side in (0, 1))
@@ -363,11 +341,11 @@ def _compared(
         levels=(first, second),
         by_construction=by_construction,
         equivalence=equal,
-        first=one.name,
-        second=other.name,
+        first=names[0],
+        second=names[1],
         model=one.model if one.model == other.model else "",
-        plays=None,
-        unpaired=(0, 0),
+        plays=plays,
+        unpaired=missing,
     )
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from localsim.conversation.measures import Measure
 from localsim.errors import InvalidInput, suggest
 from localsim.reports.document import Report
 from localsim.reports.measures import hint_on
@@ -75,7 +74,9 @@ def demand_of(text: str, report: Report) -> Demand:
     match = _FORM.fullmatch(text.strip())
     if match is None:
         raise InvalidInput(f"{text!r} is no demand", hint='write it like this: "success_rate >= 0.8"')
-    keys = {name: measure.key for measure in report.measures for name in _names(measure)}
+    keys: dict[str, str] = {}
+    for each in report.measures:
+        keys |= dict.fromkeys((each.heading.replace(" ", "_"), each.key.removesuffix("_rate")), each.key)
     keys |= {measure.key: measure.key for measure in report.measures}  # a key means itself
     if match["measure"] not in keys:
         hint = hint_on(match["measure"], list(keys))
@@ -113,10 +114,6 @@ def junit(run_id: str, found: Sequence[Checked]) -> str:
             ElementTree.SubElement(case, "failure", message=f"it is {each.number}")
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
-
-
-def _names(measure: Measure) -> set[str]:
-    return {measure.key, measure.heading.replace(" ", "_"), measure.key.removesuffix("_rate")}
 
 
 def _number(text: str) -> float:

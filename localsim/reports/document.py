@@ -11,6 +11,7 @@ from localsim.annotation.leak_judges import LeakJudge
 from localsim.annotation.results import NOTHING, Agreement
 from localsim.conversation.measures import Measure
 from localsim.reports.evidence.playing import SILENT, Playing
+from localsim.reports.evidence.turns import Example
 from localsim.reports.measures import as_json
 from localsim.reports.results import Number, Result
 from localsim.reports.validity.correction import Correction
@@ -19,13 +20,11 @@ from localsim.reports.validity.instruments import Error
 from localsim.reports.validity.judges import Rate, Reliability
 from localsim.reports.validity.remarks import Remark
 from localsim.reports.validity.thresholds import Thresholds
-from localsim.reports.validity.typical import Example
 from localsim.store.queries.reports import Leak
 
 if TYPE_CHECKING:  # these make tables
-    from localsim.reports.evidence.choices import Choices
     from localsim.reports.evidence.interviews import Bank
-    from localsim.reports.evidence.rubrics import Judged
+    from localsim.reports.evidence.rubrics import Choices, Judged
     from localsim.reports.figures.curves import Course
     from localsim.reports.figures.pairs import Paired
     from localsim.reports.figures.references import Reached
@@ -137,7 +136,9 @@ class Report:
     def as_json(self) -> dict[str, Any]:
         """Return the object that `report --json` prints."""
         values = {name: _as_json(value) for name, value in vars(self).items() if name not in ("talks", "pairs")}
-        values["run"] = {**values["run"], "scenarios": [_plain(path) for path in values["run"].get("scenarios", ())]}
+        # A report is sent to others, and says nothing of the folders of this machine.
+        files = [Path(path).name if Path(path).is_absolute() else path for path in values["run"].get("scenarios", ())]
+        values["run"] = {**values["run"], "scenarios": files}
         values["measures"] = list(map(as_json, self.measures))
         values["comparison"] = [row.as_json(self.measures) for row in self.comparison]
         found: dict[str, Any] = {}
@@ -149,11 +150,6 @@ class Report:
                 found["warnings"] = self.warnings
         rooted = {part for row in self.comparison for part in row.model.split("|") if Path(part).is_absolute()}
         return _without(found, sorted(rooted, key=len, reverse=True)) if rooted else found
-
-
-def _plain(path: str) -> str:
-    """Return the name of a file; a report is sent to others, and says nothing of the folders of this machine."""
-    return Path(path).name if Path(path).is_absolute() else path
 
 
 def _without(value: Any, rooted: Sequence[str]) -> Any:
@@ -220,7 +216,6 @@ class Term:
 
     text: str
     key: str = ""
-    """The measure."""
     of: str = ""
     """The heading of the measure if the values are not the run's own, but those of references or of the paper."""
 

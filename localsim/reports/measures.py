@@ -29,39 +29,17 @@ from localsim.store.queries.reports import Episode, Score
 
 T = TypeVar("T")
 
-MALFORMED = Measure(
-    key="malformed_rate",
-    heading="malformed",
-    meaning="share of the model’s replies that could not be read as a turn",
-    score="malformed",
-    kind="share",
-    summed="count",
-)
-TRUNCATED = Measure(
-    key="truncated_rate",
-    heading="cut short",
-    meaning="share of turns whose text was cut at its limit",
-    score="truncated",
-    kind="share",
-    summed="count",
-)
-REPAIRED = Measure(
-    key="repaired_rate",
-    heading="repaired",
-    meaning="share of turns from which lines of others, actions in brackets or quotation marks were left out",
-    score="repaired",
-    kind="share",
-    summed="count",
-)
-STALE = Measure(
-    key="stale_rate",
-    heading="nothing new",
-    meaning="share of conversations that were ended because nothing new was said any more",
-    score="stale",
-    kind="share",
-    summed="count",
-)
-_COUNTED = (STALE, MALFORMED, REPAIRED, TRUNCATED)
+_COUNTED = (
+    Measure("stale_rate", "nothing new", "share of conversations that were ended because nothing new was said any more",
+            score="stale", kind="share", summed="count"),
+    Measure("malformed_rate", "malformed", "share of the model’s replies that could not be read as a turn",
+            score="malformed", kind="share", summed="count"),
+    Measure("repaired_rate", "repaired",
+            "share of turns from which lines of others, actions in brackets or quotation marks were left out",
+            score="repaired", kind="share", summed="count"),
+    Measure("truncated_rate", "cut short", "share of turns whose text was cut at its limit",
+            score="truncated", kind="share", summed="count"),
+)  # fmt: skip
 """Measures of conversations, replies and turns that have no scores."""
 COUNTS = {"stale": "ruled", "malformed": "replies", "repaired": "turns", "truncated": "turns"}
 """Name of a count -> that of which it is a share, both columns of `queries.reports.counts`."""
@@ -198,14 +176,8 @@ class Cell:
 
     def grouped(self, found: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
         """Return scenario -> values, given (episode id, value)."""
-        groups: dict[str, list[T]] = {}
-        for episode_id, value in found:
-            groups.setdefault(self._scenarios[episode_id], []).append(value)
-        return groups
-
-    @cached_property
-    def _scenarios(self) -> Mapping[str, str]:
-        return {row.episode_id: row.scenario_hash for row in self.episodes}
+        scenarios = {row.episode_id: row.scenario_hash for row in self.episodes}
+        return stats.grouped((scenarios[episode_id], value) for episode_id, value in found)
 
 
 def by_episode(measure: Measure, scores: Iterable[Score]) -> dict[str, float]:
@@ -238,11 +210,11 @@ def _tries(measure: Measure, scores: Iterable[Score]) -> dict[str, list[tuple[fl
     for row in scores:
         if row.name in (measure.score, measure.per) and measure.side in (None, row.side) and row.value is not None:
             given.setdefault((row.episode_id, row.agent), {})[row.name] = row.value
-    found: dict[str, list[tuple[float, float]]] = {}
-    for (episode_id, _), values in given.items():
-        if len(values) == 2:
-            found.setdefault(episode_id, []).append((values[measure.score], values[str(measure.per)]))
-    return found
+    return stats.grouped(
+        (episode_id, (values[measure.score], values[str(measure.per)]))
+        for (episode_id, _), values in given.items()
+        if len(values) == 2
+    )
 
 
 def sided(store: Store, run_id: str) -> list[Score]:
@@ -257,10 +229,7 @@ def sided(store: Store, run_id: str) -> list[Score]:
 
 def by_name(scores: Iterable[Score]) -> dict[str, list[Score]]:
     """Return name -> scores."""
-    found: dict[str, list[Score]] = {}
-    for row in scores:
-        found.setdefault(row.name, []).append(row)
-    return found
+    return stats.grouped((row.name, row) for row in scores)
 
 
 def within(measure: Measure, scores: Mapping[str, Sequence[Score]]) -> Measure:

@@ -10,10 +10,10 @@ from localsim.reports.compose.alone import beginning, report
 from localsim.reports.compose.aloud import with_paragraph
 from localsim.reports.compose.beside import with_conditions, with_people
 from localsim.reports.document import Report
+from localsim.reports.evidence.turns import examples
 from localsim.reports.figures import pairs, references
 from localsim.reports.validity.remarks import Remark
 from localsim.reports.validity.thresholds import warnings
-from localsim.reports.validity.typical import examples
 from localsim.store.conditions import Condition
 from localsim.store.database import Store
 

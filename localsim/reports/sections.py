@@ -15,10 +15,10 @@ from localsim.families import family_of, in_order, title_of
 from localsim.models.registry import labelled
 from localsim.reports.compose.alone import foremost
 from localsim.reports.document import Cell, Column, Count, Report, Run, Section, Table, Term
-from localsim.reports.evidence import choices, interviews, rubrics
+from localsim.reports.evidence import interviews, rubrics
 from localsim.reports.figures import references
 from localsim.reports.measures import INTERVALS
-from localsim.reports.results import Number, Result, shown
+from localsim.reports.results import Result, shown
 from localsim.reports.validity import correction, head, instruments, judges, robustness
 from localsim.runs.plan import command_of, outcomes_of
 
@@ -94,15 +94,14 @@ def measure_table(
 
 def asked(data: Report) -> Iterator[Section]:
     """Yield a section for each table of what was asked: those of interviews, then those of judges."""
-    yield from (
-        Section(table.title, [table], folded=False) for table in (*interviews.tables(data.interviews), *judged(data))
-    )
+    for table in (*interviews.tables(data.interviews), *judged(data)):
+        yield Section(table.title, [table], folded=False)
 
 
 def judged(data: Report) -> Iterator[Table]:
     """Yield the tables of judges: by rubric, then their choices; none if no judge was asked."""
     yield from rubrics.rubric_tables(data.rubrics)
-    yield from choices.choice_tables(data.choices)
+    yield from rubrics.choice_tables(data.choices)
 
 
 def variants(data: Report) -> Iterator[Section]:
@@ -181,19 +180,16 @@ _LABELLED = (
 
 def _corrected(rows: Sequence[correction.Correction]) -> Iterator[Table]:
     """Yield the table of leak rates corrected for the errors of their instrument, if there are any."""
-    lines = [
-        [row.mode, row.family, row.heading, row.labels, row.naive, _or(row.corrected, "not corrected")] for row in rows
-    ]
+    lines: list[list[Cell]] = []
+    for row in rows:
+        corrected = "not corrected" if row.corrected.value is None else row.corrected
+        lines.append([row.mode, row.family, row.heading, row.labels, row.naive, corrected])
     title = (
         "Shares of all private facts, as the instrument finds them and corrected by labelled episodes (arXiv "
         "2306.04746), each scenario being one draw."
     )
     if lines:
         yield Table(title, ["mode", "family", "rate", "labels", "instrument", "corrected"], lines, words=4)
-
-
-def _or(number: Number, words: str) -> Cell:
-    return words if number.value is None else number
 
 
 def opinions(data: Report) -> Iterator[Section]:
@@ -239,7 +235,7 @@ def made(data: Report) -> Section:
     return Section(
         "How this was made, and how to repeat it",
         [Table("How this was made", ["part", "what it was"], rows, words=2)],
-        [_unnamed(run)] if played and not run.scenarios else [],
+        [_unnamed(run.plan["scenarios"])] if played and not run.scenarios else [],
         key="made",
         commands=commands,
     )
@@ -303,9 +299,8 @@ def _portable(path: str) -> str:
     return file.stem if (paths.bundled("scenarios") / file.name).is_file() else file.name
 
 
-def _unnamed(run: Run) -> str:
+def _unnamed(hashes: Sequence[str]) -> str:
     """Return which scenarios the command cannot name."""
-    hashes = run.plan["scenarios"]
     many = "scenario" if len(hashes) == 1 else "scenarios"
     known = ", ".join(each[:12] for each in hashes)
     return f"SCENARIO... stands for the {len(hashes)} {many} of the run, sha256 of their content {known}."

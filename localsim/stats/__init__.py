@@ -10,6 +10,7 @@ from localsim.stats.intervals import Bounds as Bounds
 from localsim.stats.intervals import Estimate as Estimate
 from localsim.stats.intervals import clustered as clustered
 from localsim.stats.intervals import excess as excess
+from localsim.stats.intervals import grouped as grouped
 from localsim.stats.intervals import mean as mean
 from localsim.stats.intervals import rate as rate
 from localsim.stats.intervals import share as share

@@ -88,18 +88,8 @@ def pooled(found: Iterable[Crossed]) -> Crossed | None:
     chosen = [one for one in every if one.repeated] or every
     if not chosen:
         return None
-    repeated = chosen[0].repeated
-    return Crossed(
-        scenario=_positive(one.scenario for one in chosen),
-        variant=_positive(one.variant for one in chosen),
-        both=_positive(one.both or 0.0 for one in chosen) if repeated else None,
-        seed=_positive(one.seed or 0.0 for one in chosen) if repeated else None,
-        rest=_positive(one.rest for one in chosen),
-    )
-
-
-def _positive(values: Iterable[float]) -> float:
-    return max(0.0, _mean(list(values)))
+    means = (None if None in parts else max(0.0, _mean(parts)) for parts in zip(*chosen, strict=True))
+    return Crossed._make(means)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -11,9 +11,12 @@ decide it alone; only a difference of numbers counts them there. `scripts/check_
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
 
 CONFIDENCE = 0.95
 _FEW = 3
@@ -37,7 +40,15 @@ class Estimate(NamedTuple):
 NOTHING = Estimate(None, None, None, 0)
 
 
-def text_of(value: float | None, low: float | None, high: float | None, form: str) -> str:
+def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """Return key -> its values, both in the order of the pairs; a scenario, for example, and its differences."""
+    found: dict[K, list[V]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
+
+
+def text_of(value: float | None, low: float | None = None, high: float | None = None, form: str = ".2f") -> str:
     """Return a value with its interval, such as `40% [31%, 52%]`; - without a value. `form` is that of a number."""
     if value is None:
         return "-"

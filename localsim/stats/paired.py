@@ -257,16 +257,11 @@ def power(spread: Spread, difference: float, scenarios: int, seeds: int, seed: i
     return float((sign_flips(means, POWER_FLIPS) <= LEVEL).mean())
 
 
-def _guess(spread: Spread, difference: float, seeds: int, wanted: float) -> int:
-    """Return the number of scenarios that a normal distribution of their means would need."""
-    normal = NormalDist()
-    distance = normal.inv_cdf(1 - LEVEL / 2) + normal.inv_cdf(wanted)
-    return math.ceil((spread.between + spread.within / seeds) * (distance / difference) ** 2)
-
-
 def smallest(spread: Spread, difference: float, seeds: int, wanted: float = 0.8) -> int | None:
     """Return the least number of scenarios with the wanted power; None if MOST do not suffice."""
-    guess = _guess(spread, difference, seeds, wanted)
+    # As many as a normal distribution of their means would need.
+    distance = NormalDist().inv_cdf(1 - LEVEL / 2) + NormalDist().inv_cdf(wanted)
+    guess = math.ceil((spread.between + spread.within / seeds) * (distance / difference) ** 2)
     if guess > 2 * MOST:
         return None
     low, high = max(2, guess * 2 // 3), min(MOST, max(6, guess))

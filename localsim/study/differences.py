@@ -90,11 +90,7 @@ def _tested(found: Sequence[Tested], groups: Sequence[object]) -> list[Tested]:
 
 
 def _by_task(
-    family: str,
-    measure: Measure,
-    pair: tuple[str, str],
-    values: Sequence[Values],
-    task_of: Mapping[str, str],
+    family: str, measure: Measure, pair: tuple[str, str], values: Sequence[Values], task_of: Mapping[str, str]
 ) -> Iterator[Contrast]:
     """Yield the contrast of a pair over all tasks and within each."""
     parts: dict[str, dict[str, list[float]]] = defaultdict(dict)
@@ -197,7 +193,7 @@ def _of_contrast(
     margin, primary = MARGINS[measure.key], contrast == INFORMATION and measure.key in PRIMARY
     for who, values in changes:
         bounds = measure.bounds if who != BOTH else _doubled(measure.bounds)
-        groups = _by_scenario(values)
+        groups = stats.grouped((unit[0], value) for unit, value in values.items())
         result = stats.paired(groups, bounds, measure.is_number)
         if result is not None:
             equal = stats.equivalence(groups, margin, bounds, measure.is_number)
@@ -223,13 +219,6 @@ def _doubled(bounds: stats.Bounds) -> stats.Bounds:
     """Return bounds whose differences are as wide as differences of differences."""
     low, high = bounds
     return (None, None) if low is None or high is None else (2 * low, 2 * high)
-
-
-def _by_scenario(values: Values) -> dict[str, list[float]]:
-    groups: dict[str, list[float]] = {}
-    for unit, value in values.items():
-        groups.setdefault(unit[0], []).append(value)
-    return groups
 
 
 def _verdict(premium: Premium) -> str:

@@ -61,15 +61,13 @@ def able(materials: Mapping[str, Material], cells: Cells) -> tuple[dict[str, Mat
     """Return the arms with enough targets of every task, and the reason why each other arm is left out."""
     counts = {name: targets_by_cell(data.train, cells) for name, data in materials.items()}
     wanted = next(iter(counts.values()), {})
-    kept, left_out = {}, {}
-    for name, data in materials.items():
-        short = [cell for cell, targets in wanted.items() if counts[name][cell] < LEAST * targets]
+    left_out = {}
+    for name, own in counts.items():
+        short = [cell for cell, targets in wanted.items() if own[cell] < LEAST * targets]
         if short:
-            least = (f"{counts[name][cell]} of {wanted[cell]} targets of {', '.join(cell)}" for cell in short)
+            least = (f"{own[cell]} of {wanted[cell]} targets of {', '.join(cell)}" for cell in short)
             left_out[name] = f"it has only {' and '.join(least)}"
-        else:
-            kept[name] = data
-    return kept, left_out
+    return {name: data for name, data in materials.items() if name not in left_out}, left_out
 
 
 def equalled(
@@ -93,18 +91,14 @@ def equalled(
             limits = {cell: min(limit, tokens // len(kept)) for cell, limit in limits.items()}
         rows = {name: _within(data.train, cells, limits) for name, data in materials.items()}
         targets = {name: targets_by_cell(own, cells) for name, own in rows.items()}
-        short = [cell for cell in kept if _too_few([own[cell] for own in targets.values()])]
+        counts_of = {cell: [own[cell] for own in targets.values()] for cell in kept}
+        short = [cell for cell, own in counts_of.items() if min(own) == 0 or min(own) < LEAST * own[0]]
         if not short:
             break
         # One at a time: what it would have used may be enough for the others.
         left_out[short[0]] = f"{_fewest(targets, short[0], 'targets')} within {limits[short[0]]} tokens"
     least = {cell: min(own[cell] for own in targets.values()) for cell in kept}
     return {name: replace(data, train=masked(rows[name], cells, least)) for name, data in materials.items()}, left_out
-
-
-def _too_few(targets: Sequence[int]) -> bool:
-    """Return True if some arm has no target, or less than a LEAST share of those of the first arm."""
-    return min(targets) == 0 or min(targets) < LEAST * targets[0]
 
 
 def _fewest(counts: Mapping[str, Mapping[Cell, int]], cell: Cell, unit: str) -> str:

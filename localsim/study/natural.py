@@ -12,7 +12,7 @@ from pathlib import Path
 
 from localsim.annotation.agreement import agreement, sentences
 from localsim.annotation.items import Selection
-from localsim.evaluators.choosing.naturalness import Naturalness
+from localsim.evaluators.choosing import Naturalness
 from localsim.evaluators.evaluate import score_runs
 from localsim.reports.validity.judges import Rate, rates_between
 from localsim.store.conditions import Condition

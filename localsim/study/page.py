@@ -262,7 +262,9 @@ def _premiums_told(model: Results) -> Iterator[str]:
         for key in dict.fromkeys(row.measure.key for row in primary):
             own = [row for row in primary if (row.family, row.measure.key) == (family, key)]
             if model.twin and own:
-                yield _compared(title, {_cause(row.who): finding(row) for row in own}, own[0])
+                built = "what was built into the twin"
+                causes = {built if row.who == BOTH else f"seeing every side as {row.who}": finding(row) for row in own}
+                yield _compared(title, causes, own[0])
             yield from (f"{title}: {_excluded(row)}." for row in own if row.verdict == "null")
 
 
@@ -272,10 +274,6 @@ def _excluded(row: Premium) -> str:
     if row.who == BOTH:
         return f"the change of {heading} of twin and model differs by less than {size}"
     return f"a change of {heading} of {row.who} by {size} or more is excluded"
-
-
-def _cause(who: str) -> str:
-    return "what was built into the twin" if who == BOTH else f"seeing every side as {who}"
 
 
 def _arms(model: Results) -> Iterator[str]:

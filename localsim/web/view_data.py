@@ -17,9 +17,8 @@ from localsim.families.mentions import Mention
 from localsim.reports import sections
 from localsim.reports.compose.alone import beginning
 from localsim.reports.document import Table
-from localsim.reports.evidence.choices import choices
 from localsim.reports.evidence.marks import Mark, kind_of
-from localsim.reports.evidence.rubrics import rubric_rows
+from localsim.reports.evidence.rubrics import choices, rubric_rows
 from localsim.reports.evidence.turns import MarkedTurn, marked_turns, tenths, verdict_on
 from localsim.reports.figures import pairs, references
 from localsim.reports.measures import heading_of

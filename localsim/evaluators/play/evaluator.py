@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from localsim.conversation.controls import exactly
 from localsim.conversation.episode import Score, Subject
@@ -106,7 +106,8 @@ class Play(Scorer):
         the worst fault as its label. task_touched: 1 if the talk came to its task, where the family can tell.
         """
         talk = PlayedText(transcript, scenario, answer)
-        scores = list(_touched(talk))
+        touched = family_of(scenario.family).touches(transcript, scenario)
+        scores = [] if touched is None else [Score("task_touched", float(bool(touched)), turns=tuple(touched))]
         if not transcript.acts or (not talk.said and scenario.moves):
             return scores
         found = {fault: fault.find(talk) for fault in FAULTS if talk.is_english or not fault.english}
@@ -124,12 +125,6 @@ def spoiling(talk: PlayedText, scores: Sequence[Score]) -> dict[Fault, tuple[int
     turns = {score.name: score.turns for score in scores}
     found = {fault: turns.get(f"play_{fault.name}", ()) for fault in FAULTS}
     return {fault: at for fault, at in found.items() if at and fault.weight(at, talk) >= 1}
-
-
-def _touched(talk: PlayedText) -> Iterator[Score]:
-    turns = family_of(talk.scenario.family).touches(talk.transcript, talk.scenario)
-    if turns is not None:
-        yield Score("task_touched", float(bool(turns)), turns=tuple(turns))
 
 
 def _plays(talk: PlayedText, scores: Sequence[Score]) -> Score:

@@ -67,13 +67,12 @@ def own_repeats(talk: PlayedText) -> list[int]:
 
     Short answers may be equal.
     """
-    again = {now.turn.index for now, before in _earlier(talk, own=True) if any(now.like(each) for each in before)}
-    return [turn.index for turn in talk.said if turn.index in again or _stuck(turn.action.text)]
-
-
-def _stuck(text: str) -> bool:
-    sentences = [plain_words(each) for each in re.split(r"[.!?]+", text)]
-    return any(len(each) > 3 and sentences.count(each) > 2 for each in sentences)
+    found = {now.turn.index for now, before in _earlier(talk, own=True) if any(now.like(each) for each in before)}
+    for turn in talk.said:
+        sentences = [plain_words(each) for each in re.split(r"[.!?]+", turn.action.text)]
+        if any(len(each) > 3 and sentences.count(each) > 2 for each in sentences):
+            found.add(turn.index)
+    return sorted(found)
 
 
 def parroting(talk: PlayedText) -> list[int]:
@@ -128,15 +127,12 @@ def silence(talk: PlayedText) -> list[int]:
         return []
     speakers, acts = {turn.speaker for turn in talk.said}, talk.transcript.acts
     if len(speakers) < PAIR:
-        return [] if _left_at_once(talk) else [turn.index for turn in acts]
+        first, *more = acts
+        leaves = not more and first.said and first.action.type == "leave"
+        left_at_once = leaves and (not talk.is_english or says_farewell(first.action.text))
+        return [] if left_at_once else [turn.index for turn in acts]
     counts = Counter(turn.speaker for turn in acts)
     return [turn.index for turn in acts if turn.speaker not in speakers and counts[turn.speaker] >= MUTE]
-
-
-def _left_at_once(talk: PlayedText) -> bool:
-    first, *more = talk.transcript.acts
-    leaves = not more and first.said and first.action.type == "leave"
-    return leaves and (not talk.is_english or says_farewell(first.action.text))
 
 
 # ---- words of an assistant -----------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ Columns are the measures of `reports.measures`. `reports.report` sets other runs
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,9 +18,8 @@ from localsim.conversation.measures import Measure
 from localsim.reports.comparison import compare
 from localsim.reports.document import Report, Run
 from localsim.reports.evidence import playing
-from localsim.reports.evidence.choices import choices
 from localsim.reports.evidence.interviews import interviews
-from localsim.reports.evidence.rubrics import rubric_rows
+from localsim.reports.evidence.rubrics import choices, rubric_rows
 from localsim.reports.figures.curves import curves
 from localsim.reports.measures import COUNTS, Cell, measures_of, number, sided
 from localsim.reports.results import Result
@@ -34,6 +32,7 @@ from localsim.reports.validity.robustness import robustness, sign_turns
 from localsim.reports.validity.thresholds import sentences, thresholds
 from localsim.reports.validity.thresholds import warnings as mixtures
 from localsim.runs.telling import is_search
+from localsim.stats import grouped
 from localsim.store.conditions import Condition, in_order
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
@@ -61,10 +60,18 @@ def _read(store: Store, run_id: str) -> Report:
     asked = {name.partition(".")[0] for name in {row.evaluator for row in scores}}
     judges = reliability(store, run_id) if "judge" in asked else []
     played = dict.fromkeys(row.family for row in found.comparison if row.completed)
-    searched = _searched_families(found.comparison, scores)
+    private = {row.family for row in found.comparison if row.private}
+    leaking = {row.family for row in scores if is_search(row.evaluator, row.value)}
+    searched = [name for name in played if name in leaking & private]
+    tokens = queries.tokens(store, run_id)
     data = replace(
         found,
-        run=_with_source(store, _run_of(run)),
+        run=replace(
+            _run_of(run),
+            scenarios=queries.scenario_paths(store, run_id),
+            tokens_generated=tokens.generated,
+            tokens_evaluated=tokens.evaluated,
+        ),
         playing=told,
         leaks=queries.leaks(store, run_id),
         thresholds=used,
@@ -114,14 +121,6 @@ def table(store: Store, run_id: str, scores: Sequence[queries.Score] | None = No
     return replace(_rows(store, run_id, scores), curves=curves(store, run_id, scores))
 
 
-def _searched_families(comparison: Sequence[Result], scores: Iterable[queries.Score]) -> list[str]:
-    """Return the families in which something was private and was searched for leaks."""
-    played = dict.fromkeys(row.family for row in comparison if row.completed)
-    private = {row.family for row in comparison if row.private}
-    leaking = {row.family for row in scores if is_search(row.evaluator, row.value)}
-    return [name for name in played if name in leaking & private]
-
-
 def _rows(store: Store, run_id: str, scores: Sequence[queries.Score]) -> Report:
     """Return a report that has the measures of a run and its rows (comparison)."""
     found = cells(store, run_id, scores)
@@ -143,31 +142,20 @@ def foremost(leaks: Iterable[queries.Leak]) -> list[queries.Leak]:
 def cells(store: Store, run_id: str, scores: Iterable[queries.Score]) -> dict[Key, Cell]:
     """Return the cells in the order of a report: by family and condition. `scores` have the sides of their agents."""
     counted = queries.counts(store, run_id)  # before the episodes: a run that goes on adds more of them
-    episodes: dict[Key, list[queries.Episode]] = defaultdict(list)
-    keys: dict[str, Key] = {}
-    for row in queries.episodes(store, run_id):
-        keys[row.episode_id] = key = (row.family, row.condition)
-        episodes[key].append(row)
-    scored: dict[Key, list[queries.Score]] = {key: [] for key in episodes}
-    for score in scores:
-        scored[keys[score.episode_id]].append(score)
-    counts: dict[Key, list[queries.Counts]] = defaultdict(list)
-    for each in counted:
-        counts[keys[each.episode_id]].append(each)
+    episodes = grouped(((row.family, row.condition), row) for row in queries.episodes(store, run_id))
+    keys = {row.episode_id: key for key, own in episodes.items() for row in own}
+    scored = grouped((keys[score.episode_id], score) for score in scores)
+    counts = grouped((keys[each.episode_id], each) for each in counted)
     places = families.in_order(family for family, _ in episodes)
-    ordered = sorted(episodes, key=lambda key: (places.index(key[0]), in_order(key[1])))
-    return {
-        key: Cell(
-            family=key[0],
-            episodes=episodes[key],
-            scores=scored[key],
-            counts={
-                name: {each.episode_id: (getattr(each, name) or 0, getattr(each, total) or 0) for each in counts[key]}
-                for name, total in COUNTS.items()
-            },
-        )
-        for key in ordered
-    }
+    found = {}
+    for key in sorted(episodes, key=lambda key: (places.index(key[0]), in_order(key[1]))):
+        rows = counts.get(key, [])
+        shares = {
+            name: {each.episode_id: (getattr(each, name) or 0, getattr(each, total) or 0) for each in rows}
+            for name, total in COUNTS.items()
+        }
+        found[key] = Cell(key[0], episodes[key], scored.get(key, []), shares)
+    return found
 
 
 def _result(key: Key, cell: Cell, measures: Iterable[Measure], secret: Collection[str]) -> Result:
@@ -195,22 +183,12 @@ def _result(key: Key, cell: Cell, measures: Iterable[Measure], secret: Collectio
 
 def _run_of(row: Mapping[str, Any]) -> Run:
     """Return a run of the database without what takes queries of its own."""
+    same = ("run_id", "status", "seed", "repro", "parallel", "episodes_planned")
     return Run(
-        run_id=row["run_id"],
-        status=row["status"],
+        **{name: row[name] for name in same},
         started_utc=row["started_utc"].isoformat(),
         finished_utc=row["finished_utc"].isoformat() if row["finished_utc"] else None,
-        seed=row["seed"],
-        repro=row["repro"],
-        parallel=row["parallel"],
-        episodes_planned=row["episodes_planned"],
         models=json.loads(row["models_json"]),
         versions=json.loads(row["versions_json"]),
         plan=json.loads(row["plan_json"]),
     )
-
-
-def _with_source(store: Store, run: Run) -> Run:
-    """Return a run with the paths of its scenarios and its tokens."""
-    scenarios, tokens = queries.scenario_paths(store, run.run_id), queries.tokens(store, run.run_id)
-    return replace(run, scenarios=scenarios, tokens_generated=tokens.generated, tokens_evaluated=tokens.evaluated)

@@ -71,10 +71,8 @@ def with_paragraph(store: Store, data: Report, conditions: Sequence[Condition]) 
     runs before it, and it has a model that these lack. Without such a run the report is returned as it is.
     """
     own = data.run.run_id
-    names: dict[str, set[str]] = defaultdict(set)
-    for each in conditions:
-        names[each.run_id].add(each.name)
-    both = [run_id for run_id in names if run_id != own and names[run_id].issuperset(CONTRASTS[INFORMATION])]
+    names = stats.grouped((each.run_id, each.name) for each in conditions)
+    both = [run_id for run_id in names if run_id != own and {*CONTRASTS[INFORMATION]} <= {*names[run_id]}]
     shared, reports, repeated = _units(store, own), [data], []
     known = {_identity(data, model) for model in _models(data)}
     for run_id in both:
@@ -154,7 +152,8 @@ def paragraph(reports: Sequence[Report], shared: Mapping[str, Iterable[Unit]], r
             "same scenarios."
         )
     models = list(dict.fromkeys(each.model for each in told))
-    sentences = [*_opening(told, len(models), _has_script(reports)), *claims]
+    script = any(row.mode == "script" for data in reports for row in data.comparison)
+    sentences = [*_opening(told, len(models), script), *claims]
     sentences += [f"Another run of {_name(model)} is left out: it is the same model." for model in repeated]
     for model in models:
         own = [each for each in told if each.model == model]
@@ -171,27 +170,20 @@ def conclusions(reports: Sequence[Report], shared: Mapping[str, Iterable[Unit]])
     told = list(_told(reports, shared))
     found = _claims(reports[1:])
     for model in dict.fromkeys(each.model for each in told):
-        by_outcome: dict[str, list[Told]] = defaultdict(list)
-        for each in told:
-            if each.model == model:
-                by_outcome[_outcome(each)].append(each)
+        by_outcome = stats.grouped((_outcome(each), each) for each in told if each.model == model)
         found += [_concluded(by_outcome[outcome], outcome) for outcome in _OUTCOMES if outcome in by_outcome]
-    return found + [_apart(each) for each in told if _is_apart(each)]
+    return found + [sentence for each in told for sentence in _apart(each)]
 
 
-def _is_apart(told: Told) -> bool:
-    """Return True if success differs between the modes by what a reader sees in a table, and no amount says so."""
+def _apart(told: Told) -> Iterator[str]:
+    """Yield what success differs by if a reader sees it in a table, and no amount says so."""
     success = told.answer.success
     if success is None or told.about.key == SUCCESS or success.verdict == "withheld" or not success.levels:
-        return False
+        return
     by_success = not _direction(told) and _direction_of_success(told)
-    return not by_success and abs(success.difference) >= _SEEN
-
-
-def _apart(told: Told) -> str:
-    assert told.answer.success is not None, "_is_apart says so"
-    text = _success(told.found, told.answer.success).removeprefix("Its success")
-    return f"In {told.title}, the success of {told.model}{text}"
+    if not by_success and abs(success.difference) >= _SEEN:
+        text = _success(told.found, success).removeprefix("Its success")
+        yield f"In {told.title}, the success of {told.model}{text}"
 
 
 _SEEN = 0.1
@@ -263,24 +255,18 @@ def _claims(reports: Sequence[Report]) -> list[str]:
     return [claim for data in reports for claim in data.playing.claims()]
 
 
-def _has_script(reports: Sequence[Report]) -> bool:
-    return any(row.mode == "script" for data in reports for row in data.comparison)
-
-
 # ---- sentences -----------------------------------------------------------------------------------------------------
 
 
 def _opening(told: Sequence[Told], models: int, script: bool) -> Iterator[str]:
     """Yield the design: models, scenarios, and the modes in one clause each."""
-    counts: dict[str, set[int]] = defaultdict(set)
-    for each in told:
-        counts[each.title].add(each.found.scenarios)
+    counts = stats.grouped((each.title, each.found.scenarios) for each in told)
     scenarios = {title: max(found) for title, found in counts.items()}
     played = " and ".join(f"{_number(count)} of {title}" for title, count in scenarios.items())
     who = f"{_number(models)} models" if models != 1 else "one model"
     many = "scenario" if sum(scenarios.values()) == 1 else "scenarios"
     yield f"{who.capitalize()} played the same {many}, {played}, each in two ways."
-    if any(len(found) > 1 for found in counts.values()):
+    if any(len(set(found)) > 1 for found in counts.values()):
         yield "Not every model played all of them."
     yield "As agents, each speaker knows only its own side."
     yield "As mindreaders, each speaker also sees the other side."
@@ -313,7 +299,12 @@ def _finding(told: Told) -> Iterator[str]:
             f"told about {told.model}."
         )
         return
-    first, second = _levels(told.about, told.found)
+    factor, decimals, counted = 100, 0, f"% {told.about.heading}"
+    if told.about.kind != "share":
+        factor, decimals, counted = 1, 1, f" {told.about.heading}"
+    elif told.about.key == SUCCESS:
+        counted = "% of its conversations"
+    first, second = (text + counted for text in _texts(told.found.levels, factor, decimals))
     did = {SUCCESS: "succeeded in", TURNS: "took"}.get(told.about.key, "had")
     yield f"In {told.title}, {told.model} {did} {first} as agents and {second} as mindreaders."
     yield from _verdict(told)
@@ -368,9 +359,7 @@ def _conclusion(own: Sequence[Told]) -> Iterator[str]:
     """Yield whether a gain was found for a model in each family, and whether it was built to have one."""
     model = own[0].model
     built = any(constructed(part) for part in own[0].answer.model.split("|"))
-    titles: dict[str, list[str]] = defaultdict(list)
-    for each in own:
-        titles[_outcome(each)].append(each.title)
+    titles = stats.grouped((_outcome(each), each.title) for each in own)
     where = {outcome: " and ".join(found) for outcome, found in titles.items()}
     by_success = [each.title for each in own if _outcome(each) in ("gain", "loss") and not _direction(each)]
     if "gain" in where:
@@ -453,14 +442,6 @@ def _number(count: int) -> str:
 
 def _over(scenarios: int) -> str:
     return f"{scenarios} scenario{'s' if scenarios != 1 else ''}"
-
-
-def _levels(about: Measure, found: Finding) -> list[str]:
-    """Return both values of a measure with what it counts."""
-    if about.kind != "share":
-        return [f"{text} {about.heading}" for text in _texts(found.levels, 1, 1)]
-    counted = "of its conversations" if about.key == SUCCESS else about.heading
-    return [f"{text}% {counted}" for text in _texts(found.levels, 100, 0)]
 
 
 def _texts(levels: Sequence[float], factor: int, decimals: int) -> tuple[str, str]:

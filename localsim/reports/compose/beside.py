@@ -8,7 +8,6 @@ paired: the name of their row says so.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,6 +22,7 @@ from localsim.reports.figures import draw
 from localsim.reports.figures.curves import Course, Series
 from localsim.reports.results import Result
 from localsim.reports.validity.remarks import Remark, of_models
+from localsim.stats import grouped
 from localsim.store.conditions import Condition, conditions_of, names_of
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
@@ -104,21 +104,22 @@ def _names(conditions: Sequence[Condition]) -> dict[Condition, str]:
 def _kept(report: Report, kept: Mapping[Condition, Condition]) -> Report:
     """Return a report without the run's conditions that were not chosen; those that have a label are renamed."""
     run_id = report.run.run_id
-    rows, curves = [], []
+    rows = []
     for row in report.comparison:
         condition = Condition(run_id, row.mode, row.model, row.see)
         if row.mode == PEOPLE:
             rows.append(row)
         elif condition in kept:
             rows.append(replace(row, condition=kept[condition].label or row.condition))
-    for curve in report.curves:
-        series = [
+    drawn = [
+        replace(curve, series=[
             each if each.mode == PEOPLE else replace(each, name=kept[each.condition].label or each.name)
             for each in curve.series
             if each.condition in kept or each.mode == PEOPLE
-        ]
-        curves += [replace(curve, series=series)] if series else []
-    return replace(report, comparison=rows, curves=curves)
+        ])
+        for curve in report.curves
+    ]  # fmt: skip
+    return replace(report, comparison=rows, curves=[curve for curve in drawn if curve.series])
 
 
 def _with_run(store: Store, report: Report, run_id: str, names: Mapping[Condition, str]) -> Report:
@@ -129,14 +130,15 @@ def _with_run(store: Store, report: Report, run_id: str, names: Mapping[Conditio
         if (condition := Condition(run_id, row.mode, row.model, row.see)) in names
     ]
     added = _in_common(report, chosen, theirs, f"run {run_id}", "the other one has")
-    curves = []
-    for curve in theirs.curves:
-        series = [
+    drawn = [
+        replace(curve, series=[
             replace(each, name=_with_model(names[each.condition], each.condition), other_run=run_id)
             for each in curve.series
             if each.condition in names
-        ]
-        curves += [replace(curve, series=series)] if series else []
+        ])
+        for curve in theirs.curves
+    ]  # fmt: skip
+    curves = [curve for curve in drawn if curve.series]
     remarks = [Remark(text, [family]) for family, text in of_conditions(store, names).remarks()]
     played = {part for row in added for part in row.model.split("|")}
     models = {name: each for name, each in json.loads(run_row(store, run_id)["models_json"]).items() if name in played}
@@ -223,11 +225,10 @@ def _with_curves(curves: Sequence[Course], theirs: Sequence[Course]) -> list[Cou
 def _which_scenarios(store: Store, run_id: str, people_run: str) -> dict[str, str]:
     """Return family -> words that say how many of the people's scenarios are the run's."""
     own = {row.scenario_hash for row in queries.episodes(store, run_id)}
-    theirs: dict[str, set[str]] = defaultdict(set)
-    for row in queries.episodes(store, people_run):
-        theirs[row.family].add(row.scenario_hash)
+    theirs = grouped((row.family, row.scenario_hash) for row in queries.episodes(store, people_run))
     found = {}
-    for family, hashes in theirs.items():
+    for family, every in theirs.items():
+        hashes = set(every)
         shared = len(hashes & own)
         part = f"{shared} of {len(hashes)} scenarios the same"
         found[family] = "other scenarios" if not shared else "same scenarios" if hashes <= own else part

@@ -13,7 +13,7 @@ from localsim.reports.comparison import Compared
 from localsim.reports.evidence.playing import of_conditions
 from localsim.reports.validity.thresholds import thresholds, warnings
 from localsim.runs.plan import Outcome
-from localsim.store.conditions import Choice, choices
+from localsim.store.conditions import choices
 from localsim.store.database import Store
 
 Value = str | float | None
@@ -63,14 +63,10 @@ def compared(
     shown = rows if everything else comparison.main_rows(rows)
     hidden = {row.measure.heading for row in rows} - {row.measure.heading for row in shown}
     models = dict.fromkeys(each.model for each in conditions)
-    lines = [*comparison.remarks(shown), *_mixtures(store, chosen), *map(labelled, filter(constructed, models))]
+    first, *others = dict.fromkeys(each.run_id for each in conditions)
+    mixtures = warnings(store, thresholds(store, first), first, others)  # leaks found with different thresholds
+    lines = [*comparison.remarks(shown), *mixtures, *map(labelled, filter(constructed, models))]
     return Comparison(rows, doubts, list(_parts(shown, margin, bool(secondary))), len(hidden), lines)
-
-
-def _mixtures(store: Store, chosen: Sequence[Choice]) -> list[str]:
-    """Return warnings about leaks that were found with different thresholds."""
-    first, *others = dict.fromkeys(each.run_id for choice in chosen for each in choice.conditions)
-    return warnings(store, thresholds(store, first), first, others)
 
 
 def _parts(shown: Sequence[Compared], margin: float | None, named: bool) -> Iterator[Part]:

@@ -7,8 +7,7 @@ averaged over the episodes of a person, and each episode shows the options in an
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean, variance
@@ -28,7 +27,7 @@ from localsim.store.queries import interviews as queries
 from localsim.store.queries.scoring import families_of, subjects
 
 T = TypeVar("T")
-K = TypeVar("K")
+K = TypeVar("K", bound=Hashable)
 Value = Callable[[Answer], "float | None"]
 
 COUNTED: Mapping[str, Value] = {
@@ -192,10 +191,7 @@ def interviews(store: Store, run_id: str) -> list[Bank]:
 
 
 def _by(found: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    groups: dict[K, list[T]] = defaultdict(list)
-    for each in found:
-        groups[key(each)].append(each)
-    return groups
+    return stats.grouped((key(each), each) for each in found)
 
 
 def _item(asked: Asked) -> str:
@@ -359,8 +355,7 @@ def _table(
 
 
 def _cell(numbers: Mapping[str, float | None], name: str) -> str:
-    value, low, high = (numbers.get(key) for key in (name, f"{name}_low", f"{name}_high"))
-    return stats.text_of(value, low, high, _form(name))
+    return stats.text_of(numbers.get(name), numbers.get(f"{name}_low"), numbers.get(f"{name}_high"), _form(name))
 
 
 def _form(name: str) -> str:

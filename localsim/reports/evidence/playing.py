@@ -16,6 +16,7 @@ from localsim.backends.person import NAME
 from localsim.conversation.episode import PEOPLE
 from localsim.families import family_of, in_order, title_of
 from localsim.runs.telling import called
+from localsim.stats import grouped
 from localsim.store.conditions import Condition
 from localsim.store.conditions import in_order as place_of
 from localsim.store.database import Store
@@ -141,9 +142,7 @@ class Playing:
     def _claim(self, model: str, broken: Sequence[Cell]) -> str:
         own = [each for each in broken if each.condition.model == model]
         every = [each for each in self.cells if each.condition.model == model]
-        faults: Counter[str] = Counter()
-        for each in own:
-            faults.update(each.faults)
+        faults = sum((Counter(each.faults) for each in own), Counter[str]())
         which = "these conversations" if len(own) == len(every) else f"the conversations of {_places(own, every)}"
         talks = sum(each.talks for each in own)
         count = f"{faults.total()} of {talks} talk{'s' if talks > 1 else ''} do{'es' if talks == 1 else ''} not play"
@@ -198,9 +197,7 @@ def talks_of(store: Store, *runs: str) -> list[PlayVerdict]:
 
 def cells_of(talks: Iterable[PlayVerdict]) -> list[Cell]:
     """Return the cells of talks, in the order of a report."""
-    groups: dict[tuple[str, Condition], list[PlayVerdict]] = {}
-    for each in talks:
-        groups.setdefault((each.family, each.condition), []).append(each)
+    groups = grouped(((each.family, each.condition), each) for each in talks)
     order = in_order(family for family, _ in groups)
     found = [
         Cell(family, condition, len(own), Counter(each.fault for each in own if not each.plays))

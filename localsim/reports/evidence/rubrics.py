@@ -1,6 +1,8 @@
-"""What judges answered about a run by rubrics: means by condition, each with what is known of its reliability.
+"""What judges answered about a run: by rubrics, and when they chose among conversations.
 
-Participants of an experiment may have answered the same rubric about the same talks.
+Each answer stands with what is known of its reliability: means of rubrics by condition; how often each condition was
+chosen, ties, and the bias for a place. Participants of an experiment may have answered the same rubric about the same
+talks.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import Any
 
 from localsim import stats
 from localsim.annotation.measures import alpha, correlation
+from localsim.evaluators.choosing import CHOSEN, PLACE
 from localsim.reports.document import Table
 from localsim.reports.validity.judges import Goal, follows_outcome
 from localsim.scenarios.rubrics import SOTOPIA, rubric_files, shipped_rubric
@@ -82,9 +85,7 @@ def rubric_rows(store: Store, run_id: str) -> list[Judged]:
     """Return what judges answered about a run by rubrics."""
     replies = queries.rubric_replies(store, run_id)
     people = {(row.rubric, row.judge, row.dimension): row for row in people_and_judges(store, run_id)}
-    groups: dict[tuple[str, str], list[queries.RubricScore]] = defaultdict(list)
-    for row in queries.rubric_scores(store, run_id):
-        groups[row.evaluator, row.name].append(row)
+    groups = stats.grouped(((row.evaluator, row.name), row) for row in queries.rubric_scores(store, run_id))
     return [
         _dimension(
             rows,
@@ -105,13 +106,8 @@ def _dimension(
 ) -> Judged:
     (rubric, judge), name = rubric_of(rows[0].evaluator), rows[0].name
     given = [(row, row.value) for row in rows if row.value is not None]
-    by_condition: dict[Condition, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    talks: dict[Condition, set[str]] = defaultdict(set)
-    by_episode: dict[str, list[float]] = defaultdict(list)
-    for row, value in given:
-        by_condition[row.condition][row.scenario_id].append(value)
-        talks[row.condition].add(row.episode_id)
-        by_episode[row.episode_id].append(value)
+    by_condition = stats.grouped((row.condition, (row, value)) for row, value in given)
+    by_episode = stats.grouped((row.episode_id, value) for row, value in given)
     first = {row.episode_id: row for row, _ in reversed(given)}
     follows, pairs = follows_outcome([
         Goal(row.family, row.scenario_id, row.condition, fmean(own), row.success)
@@ -119,7 +115,10 @@ def _dimension(
         if (row := first[episode]).success is not None
     ])  # fmt: skip
     names = names_of(sorted(by_condition, key=in_order))
-    means = {called: stats.clustered(by_condition[each], _bounds(rubric, name)) for each, called in names.items()}
+    means = {}
+    for each, called in names.items():
+        by_scenario = stats.grouped((row.scenario_id, value) for row, value in by_condition[each])
+        means[called] = stats.clustered(by_scenario, _bounds(rubric, name))
     return Judged(
         rubric,
         judge,
@@ -127,7 +126,9 @@ def _dimension(
         len(given),
         mean_by_mode={called: found.value for called, found in means.items()},
         interval_by_mode={called: [found.low, found.high] for called, found in means.items()},
-        talks_by_mode={called: len(talks[each]) for each, called in names.items()},
+        talks_by_mode={
+            called: len({row.episode_id for row, _ in by_condition[each]}) for each, called in names.items()
+        },
         replies=replies[0],
         unread=replies[1],
         spread=fmean(spreads) if spreads else None,
@@ -168,18 +169,16 @@ def _doubt(values: Sequence[float], follows: Estimate) -> str | None:
 
 def people_and_judges(store: Store, run_id: str) -> list[Rated]:
     """Return what participants of an experiment answered to rubrics, beside each judge that answered the same."""
-    groups: dict[tuple[str, str], list[experiments.Rating]] = defaultdict(list)
-    for row in experiments.rubric_ratings(store, run_id):
-        groups[row.rubric, row.dimension].append(row)
+    ratings = experiments.rubric_ratings(store, run_id)
+    groups = stats.grouped(((row.rubric, row.dimension), row) for row in ratings)
     return [found for (rubric, dimension), rows in groups.items() for found in _rated(rubric, dimension, rows)]
 
 
 def _rated(rubric: str, dimension: str, rows: Sequence[experiments.Rating]) -> Iterator[Rated]:
     answers = {(row.participant, row.episode_id, row.agent): row.rating for row in rows}
-    units: dict[tuple[str, str | None], list[float]] = defaultdict(list)
-    for (_, episode, agent), rating in answers.items():
-        if rating is not None:
-            units[episode, agent].append(rating)
+    units = stats.grouped(
+        ((episode, agent), rating) for (_, episode, agent), rating in answers.items() if rating is not None
+    )
     given = [rating for own in units.values() for rating in own]
     agreed = alpha(list(units.values()), "interval").alpha
     people = (rubric, dimension, len(given), len(answers) - len(given), agreed)
@@ -211,19 +210,14 @@ def _reliability(row: Judged) -> list[str]:
     unread = "" if row.replies is None else f"{row.unread} of {row.replies}"
     spread = "" if row.spread is None else f"{row.spread:.2f}"
     follows = (row.success_auroc, row.success_auroc_low, row.success_auroc_high)
-    auroc = "" if row.success_auroc is None else stats.text_of(*follows, ".2f")
-    people = (
-        f"{'-' if row.people_rho is None else f'{row.people_rho:.2f}'} ({row.people_both})" if row.people_both else ""
-    )
+    auroc = "" if row.success_auroc is None else stats.text_of(*follows)
+    people = f"{stats.text_of(row.people_rho)} ({row.people_both})" if row.people_both else ""
     return [unread, spread, auroc, people, row.warning or ""]
 
 
 def rubric_tables(found: Iterable[Judged]) -> Iterator[Table]:
     """Yield a table for each judge and rubric: the mean of each dimension by mode, beside its reliability."""
-    groups: dict[tuple[str, str], list[Judged]] = defaultdict(list)
-    for row in found:
-        groups[row.judge, row.rubric].append(row)
-    for (judge, rubric), rows in groups.items():
+    for (judge, rubric), rows in stats.grouped(((row.judge, row.rubric), row) for row in found).items():
         modes = list(dict.fromkeys(mode for row in rows for mode in row.mean_by_mode))
         talks = {mode: max(row.talks_by_mode.get(mode, 0) for row in rows) for mode in modes}
         heads = ["dimension", *(f"{mode}, {_talks(talks[mode])}" for mode in modes), *_RELIABILITY]
@@ -251,3 +245,94 @@ def _cell(row: Judged, mode: str, talks: Mapping[str, int]) -> str:
     text = stats.text_of(row.mean_by_mode[mode], low, high, ".1f")
     own = row.talks_by_mode[mode]
     return text + ("" if own == talks[mode] else f" ({_talks(own)})")
+
+
+# ---- choices among conversations -------------------------------------------------------------------------------------
+
+
+AGREE = 0.6
+"""Below this share of decided sets a judge is called one that picks places."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """The share of decided sets that a condition won, with a 95% interval over scenarios."""
+
+    condition: str
+    chosen: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What a judge chose in the sets of some conditions: a row of `choices` in `report --json`."""
+
+    judge: str
+    criterion: str
+    n: int
+    """Conversations of a set."""
+    sets: int
+    decided: int
+    """Sets in which all rotations chose the same conversation; the others are ties."""
+    conditions: Sequence[Share]
+    places: Sequence[float | None]
+    """The share of rotations in which each place was named; without a bias each has 1/n."""
+    warning: str | None
+
+
+def choices(store: Store, run_id: str) -> list[Choices]:
+    """Return what each judge chose in each set of conditions of a run."""
+    groups: dict[tuple[str, str], list[queries.Chosen]] = defaultdict(list)
+    places: dict[tuple[str, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in queries.candidates(store, run_id):
+        place, _, name = row.name.removeprefix(PLACE).partition(":")
+        if row.name.startswith(PLACE):
+            places[row.evaluator, name][int(place)].append(row.value)
+        else:
+            groups[row.evaluator, row.name].append(row)
+    return [_of_set(rows, places[key]) for key, rows in groups.items()]
+
+
+def _of_set(rows: Sequence[queries.Chosen], places: Mapping[int, Sequence[float]]) -> Choices:
+    criterion, _, judge = rows[0].evaluator.removeprefix("choose.").partition(".")
+    n = len(rows[0].name.removeprefix(CHOSEN).split("|"))
+    by_condition: dict[Condition, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        by_condition[row.condition][row.scenario_id].append(row.value)
+    names = names_of(sorted(by_condition, key=in_order))
+    values = [value for group in next(iter(by_condition.values())).values() for value in group]
+    decided = sum(value in (0.0, 1.0) for value in values)
+    shares = [_share(called, by_condition[each]) for each, called in names.items()]
+    named = [round(fmean(places[at]), 4) if places.get(at) else None for at in range(1, n + 1)]
+    warning = "picks a place, not a conversation: do not use it" if decided < AGREE * len(values) else None
+    return Choices(judge, criterion, n, len(values), decided, shares, named, warning)
+
+
+def _share(name: str, by_scenario: Mapping[str, Sequence[float]]) -> Share:
+    won = {
+        key: (sum(value == 1 for value in own), sum(value in (0, 1) for value in own))
+        for key, own in by_scenario.items()
+    }
+    return Share(name, *stats.rate(won)[:3])
+
+
+def choice_tables(found: Iterable[Choices]) -> Iterator[Table]:
+    """Yield a table for each judge and set: how often each condition was chosen, with ties and places below it."""
+    for row in found:
+        asked = "the most natural" if row.criterion == "natural" else f"the best by question {row.criterion}"
+        lines = [[each.condition, stats.text_of(each.chosen, each.low, each.high, ".0%")] for each in row.conditions]
+        yield Table(f"Judge {row.judge}, {asked} of {row.n}", ["condition", "chosen"], lines, list(_notes(row)))
+
+
+def _notes(row: Choices) -> Iterator[str]:
+    yield (
+        f"{row.sets} sets, each asked in all {row.n} rotations of its order: {row.decided} decided alike in all, "
+        f"{row.sets - row.decided} ties. Shares are of the decided sets; without a preference each would be "
+        f"{1 / row.n:.0%}."
+    )
+    if None not in row.places:
+        shares = ", ".join(f"{number}: {share:.0%}" for number, share in enumerate(row.places, start=1))
+        yield f"Place that was named, over all rotations: {shares}; without a bias {1 / row.n:.0%} each."
+    if row.warning:
+        yield f"This judge {row.warning}."

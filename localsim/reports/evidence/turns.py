@@ -1,5 +1,6 @@
 """A stored conversation as people read it, the same in the terminal, on pages and in the HTML report: turns with
-their marks and notes.
+their marks and notes; and which conversations to show, by a stated rule, so that nobody picks the one that makes a
+point.
 
 First mentions are marked only where no leak is: readers would confuse two sets of marks.
 """
@@ -7,18 +8,23 @@ First mentions are marked only where no leak is: readers would confuse two sets 
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import Any
 
 from localsim.conversation.episode import Score
 from localsim.conversation.scenario import AnswerKey
-from localsim.families import family_of
+from localsim.families import family_of, in_order
 from localsim.families.base import Verdict, sentence
 from localsim.families.mentions import Mention
 from localsim.reports.evidence import marks
 from localsim.reports.evidence.marks import Mark
-from localsim.store.episodes import StoredEpisode, transcript_of
+from localsim.store.conditions import Condition, conditions_of
+from localsim.store.database import Store
+from localsim.store.episodes import StoredEpisode, load_episode, transcript_of
+from localsim.store.queries import reports as queries
 
 _UNLIKELY = 0.05
 """Probability up to which chance is no explanation of untold hits."""
@@ -96,20 +102,12 @@ def _by_chance(episode: StoredEpisode, chance: float, count: float) -> str:
     `chance` is the number of hits to expect. At least `count` hits then have a probability of at most chance / count
     (Markov's inequality); chance does not explain them if that is .05 or less.
     """
-    blind = is_lucky(episode)
-    how = (
-        "It is luck, or an inference that was missed here: nobody sees the other side in this mode."
-        if blind
-        else "The speaker saw the other side, or guessed well."
-    )
-    explained = chance > _UNLIKELY * count
-    so = (
-        "chance can explain this"
-        if explained
-        else "this is an unlikely chance"
-        if blind
-        else "chance hardly explains it"
-    )
+    how, so = "The speaker saw the other side, or guessed well.", "chance hardly explains it"
+    if is_lucky(episode):
+        how = "It is luck, or an inference that was missed here: nobody sees the other side in this mode."
+        so = "this is an unlikely chance"
+    if chance > _UNLIKELY * count:
+        so = "chance can explain this"
     return f"{how} By chance, {chance:.2f} such hits are expected in this talk, and {count:.0f} happened: {so}."
 
 
@@ -131,12 +129,12 @@ def remark_on(leak: dict[str, Any]) -> str:
 
 def verdict_on(episode: StoredEpisode, answer: AnswerKey) -> Verdict | None:
     """Return what the people of an episode settled on and what is true; None if no outcome is right or wrong."""
-    whole = {row["name"]: _score(row) for row in episode.scores if not row["agent"]}
+    whole = {
+        row["name"]: Score(row["name"], row["value"], label=row["label"], reason=row["reason"] or "")
+        for row in episode.scores
+        if not row["agent"]
+    }
     return family_of(episode.scenario.family).verdict(whole, answer)
-
-
-def _score(row: dict[str, Any]) -> Score:
-    return Score(row["name"], row["value"], label=row["label"], reason=row["reason"] or "")
 
 
 def tenths(accuracy: Mapping[str, Any] | None) -> dict[str, int]:
@@ -151,3 +149,70 @@ def tenths(accuracy: Mapping[str, Any] | None) -> dict[str, int]:
         "omniscient": accuracy.get("transcripts", {}).get("omniscient_precision"),
     }
     return {kind: round(10 * share) for kind, share in shares.items() if share is not None}
+
+
+# ---- which conversations to show -------------------------------------------------------------------------------------
+
+
+Group = dict[Condition, queries.Episode]
+"""The episodes of one scenario and seed, by condition."""
+
+RULE = (
+    "The rule of choice: of the scenarios and seeds that most conditions completed, the one that is nearest to the "
+    "medians of each condition, first in success, then in turns; of equals, the lowest seed."
+)
+
+
+@dataclass(frozen=True)
+class Example:
+    """Conversations in one scenario with one seed, one column for each mode."""
+
+    family: str
+    episodes: tuple[StoredEpisode, ...]
+
+
+def examples(store: Store, run_id: str) -> list[Example]:
+    """Return the conversations that RULE chooses for each family: one for each condition, by one model."""
+    conditions = conditions_of(store, run_id)
+    first = {each.name: each for each in reversed(conditions)}
+    found = typical(store, [each for each in conditions if first[each.name] is each])
+    return [Example(family, tuple(load_episode(store, each) for each in ids)) for family, ids in found.items()]
+
+
+def typical(store: Store, conditions: Sequence[Condition]) -> dict[str, list[str]]:
+    """Return family -> ids of the episodes to show, one for each condition, as RULE chooses them.
+
+    Failed episodes and variants of the prompts are never shown.
+    """
+    families: dict[str, dict[tuple[Any, ...], Group]] = defaultdict(lambda: defaultdict(dict))
+    success: dict[str, float | None] = {}
+    for run_id in dict.fromkeys(each.run_id for each in conditions):
+        success |= queries.success(store, run_id)
+        for row in queries.episodes(store, run_id):
+            if row.status == "completed" and row.variant == 0 and row.condition in conditions:
+                unit = (row.seed, row.scenario_id, row.scenario_hash, row.episode_index)
+                families[row.family][unit][row.condition] = row
+    return {family: _chosen(families[family], conditions, success) for family in in_order(families)}
+
+
+def _chosen(
+    groups: Mapping[tuple[Any, ...], Group], conditions: Sequence[Condition], success: Mapping[str, float | None]
+) -> list[str]:
+    """Return the ids of the episodes of the unit that is nearest to the medians of each condition."""
+    own = {each: [group[each] for group in groups.values() if each in group] for each in conditions}
+    middles = {
+        each: (
+            median([value for row in rows if (value := success.get(row.episode_id)) is not None] or [0.0]),
+            median(row.turns or 0 for row in rows),
+        )
+        for each, rows in own.items()
+        if rows
+    }
+
+    def distance(group: Group) -> tuple[int, float, float]:
+        apart = [abs((success.get(row.episode_id) or 0.0) - middles[each][0]) for each, row in group.items()]
+        turns = [abs((row.turns or 0) - middles[each][1]) for each, row in group.items()]
+        return -len(group), sum(apart), sum(turns)
+
+    nearest = groups[min(groups, key=lambda unit: (*distance(groups[unit]), unit))]
+    return [nearest[each].episode_id for each in conditions if each in nearest]

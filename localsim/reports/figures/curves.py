@@ -14,7 +14,8 @@ from typing import Any
 from localsim import families
 from localsim.conversation.episode import Subject
 from localsim.families import family_of
-from localsim.families.base import Curve, Family, Played, Point
+from localsim.families.base import Curve, Played, Point
+from localsim.stats import grouped
 from localsim.store.conditions import Condition, condition_of, in_order, names_of
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
@@ -77,13 +78,12 @@ class Course:
 def curves(store: Store, run_id: str, scores: Sequence[queries.Score] | None = None) -> list[Course]:
     """Return the curves of a run; `scores` are the newest scores, if they have been read."""
     newest = queries.scores(store, run_id) if scores is None else scores
-    drawn = [*_of_families(store, run_id, newest), *_disclosed(store, run_id)]
-    return [replace(each, series=_named(each.series)) for each in drawn if each.series]
-
-
-def _named(series: Sequence[Series]) -> list[Series]:
-    names = names_of(each.condition for each in series)
-    return [replace(each, name=names[each.condition]) for each in series]
+    found = []
+    for course in (*_of_families(store, run_id, newest), *_disclosed(store, run_id)):
+        names = names_of(each.condition for each in course.series)
+        named = [replace(each, name=names[each.condition]) for each in course.series]
+        found += [replace(course, series=named)] if named else []
+    return found
 
 
 def steps(positions: list[float], total: int, end: float = 1.0) -> Points:
@@ -96,9 +96,8 @@ def steps(positions: list[float], total: int, end: float = 1.0) -> Points:
 
 def _of_families(store: Store, run_id: str, newest: Sequence[queries.Score]) -> Iterator[Course]:
     """Yield the curve of each family of the run."""
-    played: dict[Family, list[Subject]] = defaultdict(list)
-    for subject in subjects(store, run_id, _reads_turns):
-        played[family_of(subject.scenario.family)].append(subject)
+    found = subjects(store, run_id, _reads_turns)
+    played = grouped((family_of(subject.scenario.family), subject) for subject in found)
     scores: dict[str, dict[str, float]] = defaultdict(dict)
     for row in newest:
         if row.value is not None:
@@ -115,11 +114,11 @@ def _reads_turns(family: str | None) -> bool:
 
 
 def _curve(family: str, curve: Curve, episodes: Sequence[Subject], scores: dict[str, dict[str, float]]) -> Course:
-    found: dict[Condition, list[Sequence[Point]]] = defaultdict(list)
-    for subject in episodes:
-        points = curve.points(Played(subject.transcript, subject.answer, scores[subject.episode_id]))
-        if points is not None:
-            found[condition_of(vars(subject))].append(points)
+    pointed = (
+        (condition_of(vars(each)), curve.points(Played(each.transcript, each.answer, scores[each.episode_id])))
+        for each in episodes
+    )
+    found = grouped((condition, points) for condition, points in pointed if points is not None)
     limits = [subject.scenario.limits.turns for subject in episodes]
     end = float(max(limits, default=1)) if curve.axis == "turns" else 1.0
     draw = _reached if curve.kind == "reached" else _averaged

@@ -17,12 +17,11 @@ from localsim import stats
 from localsim.conversation.measures import Measure
 from localsim.families import family_of, title_of
 from localsim.models.registry import labelled
-from localsim.reports.comparison import Unit, values_of
+from localsim.reports.comparison import values_of
 from localsim.reports.evidence import playing
 from localsim.reports.figures.draw import colour_of
 from localsim.reports.measures import measures_of, sided
 from localsim.runs.plan import CONTRASTS, Outcome, primary_of
-from localsim.store.conditions import Condition
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 from localsim.store.queries.reports import Episode, PlayVerdict, Score
@@ -63,16 +62,19 @@ class Paired:
         return f"{self.measure.heading}: {self._signed(value)}{unit}{between}"
 
     @property
+    def _drawn(self) -> list[float]:
+        ends = [end for level in self.levels for end in level[:3] if end is not None]
+        return [*(value for line in self.lines for value in line), *ends]
+
+    @property
     def least(self) -> float:
         """The least value to be drawn, at most 0."""
-        ends = (end for level in self.levels for end in (level.value, level.low) if end is not None)
-        return min(0.0, *(value for line in self.lines for value in line), *ends)
+        return min(0.0, *self._drawn)
 
     @property
     def most(self) -> float:
         """The greatest value to be drawn."""
-        ends = (end for level in self.levels for end in (level.value, level.high) if end is not None)
-        return max(*(value for line in self.lines for value in line), *ends)
+        return max(self._drawn)
 
     def said(self, value: float) -> str:
         """A value of the measure as it is printed."""
@@ -134,9 +136,11 @@ def _read_scores(store: Store, keys: set[str], runs: Mapping[str, _Run]) -> None
 def _of_run(store: Store, run_id: str, key: str, contrast: str, read: _Run) -> Iterator[Paired]:
     modes, withheld = CONTRASTS[contrast], playing.Playing(tuple(playing.cells_of(read.talks))).withheld
     for family, measure, by_condition in values_of(store, [run_id], read.scores, key, read.played):
-        named = {(each.mode, each.model): values for each, values in by_condition.items() if _plain(each)}
+        plain = (each for each in by_condition if each.name == each.mode)  # without grants
+        named = {(each.mode, each.model): by_condition[each] for each in plain}
         for model in dict.fromkeys(model for _, model in named):
-            pair = _paired(*(named.get((mode, model), {}) for mode in modes))
+            one, other = (named.get((mode, model), {}) for mode in modes)
+            pair = stats.grouped((unit[0], (one[unit], other[unit])) for unit in sorted(one.keys() & other.keys()))
             if (family, model) not in withheld and pair:
                 yield replace(_made(family, model, measure, modes, pair), run_id=run_id)
 
@@ -154,18 +158,6 @@ def _made(
         for side in (0, 1)
     )
     return Paired(family, model, measure, modes, list(lines.values()), (first, second), difference)
-
-
-def _plain(condition: Condition) -> bool:
-    """True for a mode as it is, without grants."""
-    return condition.name == condition.mode
-
-
-def _paired(one: Mapping[Unit, float], other: Mapping[Unit, float]) -> dict[str, list[tuple[float, float]]]:
-    found: dict[str, list[tuple[float, float]]] = {}
-    for unit in sorted(one.keys() & other.keys()):
-        found.setdefault(unit[0], []).append((one[unit], other[unit]))
-    return found
 
 
 # ---- drawing -------------------------------------------------------------------------------------------------------
@@ -200,9 +192,7 @@ def poster(found: Sequence[Paired]) -> str:
 
 def top_of(found: Sequence[Paired]) -> float:
     """Return the end of the axis on which several pictures can be compared: 1 for shares, else a round number."""
-    if found[0].measure.kind != "number":
-        return 1.0
-    return end_of_axis(max(each.most for each in found))
+    return end_of_axis(max(each.most for each in found)) if found[0].measure.kind == "number" else 1.0
 
 
 def end_of_axis(most: float) -> float:

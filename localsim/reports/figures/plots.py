@@ -47,7 +47,8 @@ def figures(
         rows = [row for row in comparison if row.family == family]
         drawn += [
             (f"{family}_{key}", _bars(known[key], rows))
-            for key in wanted or dict.fromkeys(_drawn(family, data.measures))
+            for key in wanted
+            or dict.fromkeys([*family_of(family).figure, *(key for key in known if known[key].figure)])
             if any(row.value(key) is not None for row in rows)
         ]
     curves = [] if wanted else data.curves
@@ -83,11 +84,6 @@ def _label(row: Result, several: bool) -> str:
     if several:
         return f"{row.condition} {labelled(row.model, whole=False)}"
     return noted(row.condition, row.model)
-
-
-def _drawn(family: str, measures: Sequence[Measure]) -> list[str]:
-    """Return the measures to draw: those of the family's figure, and those of every family's figures."""
-    return [*family_of(family).figure, *(measure.key for measure in measures if measure.figure)]
 
 
 def _bars(measure: Measure, rows: list[Result]) -> Any:

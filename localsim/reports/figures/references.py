@@ -164,15 +164,12 @@ def sentences(found: Iterable[Reached], family: str) -> list[str]:
     own = [each for each in found if each.family == family]
     if not own:
         return []
-    lines = [
-        f"{heading(own, family)}: scripted players take all sides on {_which(own[0])} with the same seed, "
-        f"{own[0].conversations} conversations each."
-    ]
+    some, every, number = own[0].scenarios, own[0].of, own[0].conversations
+    which = "the same scenario" if every == 1 else f"the same {every} scenarios"
+    which = f"{some} of the {every} scenarios" if some < every else which
+    who = f"{heading(own, family)}: scripted players take all sides on {which} with the same seed"
     seen = dict.fromkeys((each.label, each.player, each.why) for each in own)
-    return [*lines, *(f"{label} (scripted:{player}): {why}." for label, player, why in seen)]
-
-
-def _which(each: Reached) -> str:
-    if each.scenarios < each.of:
-        return f"{each.scenarios} of the {each.of} scenarios"
-    return "the same scenario" if each.of == 1 else f"the same {each.of} scenarios"
+    return [
+        f"{who}, {number} conversations each.",
+        *(f"{label} (scripted:{player}): {why}." for label, player, why in seen),
+    ]

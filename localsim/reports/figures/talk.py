@@ -89,14 +89,9 @@ def _svg(page: _Page, found: StoredEpisode) -> str:
     told = f"{found.scenario.title}, {found.condition}: {len(found.turns)} turns"
     fonts = "Arial,'Liberation Sans',Helvetica,'DejaVu Sans',sans-serif"
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" '
-    return "\n".join(
-        [
-            f'{head}height="{height:.0f}" role="img" aria-labelledby="talk-t" font-family="{fonts}">',
-            f'<title id="talk-t">{escape(_plain(told))}</title><rect width="100%" height="100%" fill="#fff"/>',
-            *page.parts,
-            "</svg>\n",
-        ]
-    )
+    head += f'height="{height:.0f}" role="img" aria-labelledby="talk-t" font-family="{fonts}">'
+    title = f'<title id="talk-t">{escape(_plain(told))}</title><rect width="100%" height="100%" fill="#fff"/>'
+    return "\n".join([head, title, *page.parts, "</svg>\n"])
 
 
 def _sides(page: _Page, found: StoredEpisode) -> None:
@@ -171,14 +166,8 @@ def _notes(turn: MarkedTurn) -> Iterator[tuple[str, str]]:
             yield "self", f"{leak['owner']} discloses{early}: {leak['fact']}"
     for mention in () if turn.leaks else turn.mentions:
         kind, owners = kind_of(mention), " and ".join(mention.owners)
-        yield (
-            kind,
-            {
-                "own": f"{mention.term}: among the facts of {owners} alone",
-                "shared": f"{mention.term}: among the facts of {owners}",
-                "strange": f"{mention.term}: among the facts of {owners}, not of {speaker}",
-            }[kind],
-        )
+        more = {"own": " alone", "shared": "", "strange": f", not of {speaker}"}[kind]
+        yield kind, f"{mention.term}: among the facts of {owners}{more}"
 
 
 # ---- text ----------------------------------------------------------------------------------------------------------

@@ -125,16 +125,11 @@ def _natural(store: Store, conditions: Sequence[Condition], names: Mapping[Condi
     for row in found.rates if found else ():
         one, other = row.first, row.second
         chosen = Estimate(row.first_chosen, row.low, row.high, row.decided)
-        if (one, other) not in order:
-            one, other, chosen = other, one, _turned(chosen)
+        if (one, other) not in order:  # the share that chose the second of the two
+            value, high, low = (None if end is None else 1 - end for end in chosen[:3])
+            one, other, chosen = other, one, Estimate(value, low, high, chosen.n)
         remark = f"{kinds}; {row.decided} judgements on {row.scenarios} scenarios; {row.ties} ties"
         yield _choice("raters", one, other, chosen, remark)
-
-
-def _turned(chosen: Estimate) -> Estimate:
-    """Return the share that chose the second of two conditions."""
-    value, high, low = (None if end is None else 1 - end for end in chosen[:3])
-    return Estimate(value, low, high, chosen.n)
 
 
 def _choice(by: str, one: str, other: str, chosen: Estimate, remark: str) -> Quantity:
@@ -150,8 +145,10 @@ def markdown(data: Compared) -> list[str]:
     lines = []
     for shown in data.panels:
         lines += [f"### {shown.panel.heading} (paper: {shown.panel.places})", "", *_table(shown), ""]
-        if shown.counts:
-            lines += [*_bars(shown.counts), ""]
+        if bars := len(next(iter(shown.counts.values()), ())):
+            heads = ["first named from", *(f"{number / bars:.1f}" for number in range(bars))]
+            counts = ([f"{name}, conversations", *map(str, own)] for name, own in shown.counts.items())
+            lines += [*_rows(heads, counts), ""]
     lines += [
         "† read off a bar without a label. ‡ rebuilt: the paper's Table 2 prints its columns in another order than its "
         "text says. No number of Figure 3 is in the sources used here. Brackets: 95% intervals over scenarios. The "
@@ -187,12 +184,6 @@ def _number(line: Quantity, name: str, share: bool) -> str:
     form = ".0%" if share else ".2f"
     ends = "" if low is None or high is None else f" [{low:{form}}, {high:{form}}]"
     return f"{value:{form}}{MARKS[line.how.get(name, 'printed')]}{ends}"
-
-
-def _bars(counts: Mapping[str, Sequence[int]]) -> list[str]:
-    bins = next(iter(counts.values()))
-    heads = ["first named from", *(f"{number / len(bins):.1f}" for number in range(len(bins)))]
-    return _rows(heads, ([f"{name}, conversations", *map(str, bars)] for name, bars in counts.items()))
 
 
 def _cell(text: str) -> str:

@@ -46,14 +46,17 @@ def judges_of(found: Found) -> list[str]:
 def lines(found: Found) -> list[Quantity]:
     """Return our lines of all panels but naturalness and the histogram; lines without a value are left out."""
     every = [Quantity("goal", scope, RULES, "", _each(found, SUCCESS.key, scope), share=True) for scope in _SCOPES]
-    judged = [(judge, scope) for judge in judges_of(found) for scope in _SCOPES]
-    every += [Quantity("goal", scope, _by(judge), "", _judged(found, judge, "goal", scope)) for judge, scope in judged]
+    judges = [(judge, f"here, judge {judge}") for judge in judges_of(found)]
     every += [
-        Quantity("dimensions", _named(name, scope), _by(judge), "", _judged(found, judge, name, scope))
-        for judge in judges_of(found)
-        for name in [*DIMENSIONS, "overall"]
+        Quantity("goal", scope, by, "", _judged(found, judge, "goal", scope))
+        for judge, by in judges
         for scope in _SCOPES
     ]
+    for judge, by in judges:
+        for name in [*DIMENSIONS, "overall"]:
+            for scope in _SCOPES:
+                what = name if scope == "overall" else f"{name}, {scope}"
+                every.append(Quantity("dimensions", what, by, "", _judged(found, judge, name, scope)))
     every += [
         Quantity("words", "words per turn", RULES, "", _each(found, "words_per_turn", "overall")),
         Quantity("first_mention", "mean position", RULES, "", _each(found, "first_mention", "overall")),
@@ -63,14 +66,6 @@ def lines(found: Found) -> list[Quantity]:
 
 
 _SCOPES = ("overall", "cooperative", "competitive")
-
-
-def _by(judge: str) -> str:
-    return f"here, judge {judge}"
-
-
-def _named(dimension: str, scope: str) -> str:
-    return dimension if scope == "overall" else f"{dimension}, {scope}"
 
 
 def _of_scope(own: Sequence[Cell], scope: str) -> list[Cell]:
@@ -143,18 +138,18 @@ def differences(store: Store, conditions: Sequence[Condition], judges: Sequence[
         text: Scenario.model_validate_json(text) for run in runs for text in queries.scenario_documents(store, run)
     }
     plans = [json.loads(run_row(store, run)["plan_json"]) for run in runs]
+    models = ", ".join(dict.fromkeys(each.model for each in conditions))
+    judged = f"; as a judge, {', '.join(judges)}" if judges else "; no judge was asked"
+    chars = ", ".join(map(str, sorted({each.limits.chars for each in scenarios.values()})))
     found = {
-        "model": (
-            "GPT-3.5 (gpt-3.5-turbo-0613) and Mixtral-8x7B",
-            ", ".join(dict.fromkeys(e.model for e in conditions)),
-        ),
+        "model": ("GPT-3.5 (gpt-3.5-turbo-0613) and Mixtral-8x7B", models),
         "scenarios": (
             "90 scenarios of eight kinds x 5 pairs of people, 450 conversations a mode; 10 of them in the cooperative "
             "family and 10 in the competitive one",
             _scenarios(list(scenarios.values())),
         ),
         "scale": ("0 to 10", "share of conversations whose outcome is verified; a judge's 0 to 10 in a row of its own"),
-        "judge": ("GPT-4 at temperature 0", _judges(judges)),
+        "judge": ("GPT-4 at temperature 0", f"rules on the text{judged}"),
         "raters": ("nine graduate students, 30 judgements", "named with each row; pairs share scenario and seed"),
         "answer key": (
             "its code printed the answer (the friend in common) in the prompts of script and mindreaders; whether the "
@@ -169,7 +164,7 @@ def differences(store: Store, conditions: Sequence[Condition], judges: Sequence[
             "script as free text, agents as JSON; a model repaired what could not be read",
             "one line a turn in every mode, under one grammar, one retry and one counted repair",
         ),
-        "length": ("no limit is known", _lengths(list(scenarios.values()))),
+        "length": ("no limit is known", f"one or two short sentences are asked for, at most {chars} characters"),
         "friends": ("one friend in common", "as many as the scenario has, also none or several"),
         "zone": ("prices drawn, so that some bargains allow no deal", "scenarios with and without room for a deal"),
     }
@@ -183,10 +178,8 @@ def differences(store: Store, conditions: Sequence[Condition], judges: Sequence[
         found["turn limit"] = ("20 (its code: 21)", ", ".join(map(str, turns)))
     warm = sorted({plan.get("sampling", {}).get("temperature") or 0.0 for plan in plans})
     if warm != [0.7]:
-        found["temperature"] = (
-            "0.7 (its code: 1.0 for agents and mindreaders)",
-            ", ".join(f"{each:g}" for each in warm),
-        )
+        here = ", ".join(f"{each:g}" for each in warm)
+        found["temperature"] = ("0.7 (its code: 1.0 for agents and mindreaders)", here)
     return found
 
 
@@ -197,12 +190,3 @@ def _scenarios(scenarios: Sequence[Scenario]) -> str:
         kind = family_of(name).interests
         parts.append(f"{names.count(name)} of {name}{f' ({kind})' if kind else ''}")
     return ", ".join(parts)
-
-
-def _judges(judges: Sequence[str]) -> str:
-    return f"rules on the text; as a judge, {', '.join(judges)}" if judges else "rules on the text; no judge was asked"
-
-
-def _lengths(scenarios: Sequence[Scenario]) -> str:
-    most = sorted({each.limits.chars for each in scenarios})
-    return f"one or two short sentences are asked for, at most {', '.join(map(str, most))} characters"

@@ -106,33 +106,20 @@ _TABLES: tuple[tuple[str, str, str, str, tuple[float, ...]], ...] = (
 
 def dimensions() -> list[Quantity]:
     """Return a row for each dimension of Tables 1 and 2, model and part of the scenarios."""
-    found: dict[tuple[str, str, str, str], dict[str, Estimate]] = {}
-    for place, model, part, condition, numbers in _TABLES:
-        for name, number in zip(DIMENSIONS, numbers, strict=True):
-            found.setdefault((name, place, model, part), {})[condition] = Estimate(number, None, None, 0)
-    return [
-        Quantity(
-            "dimensions",
-            f"{name}, {part}" if part else name,
-            model,
-            place,
-            values,
-            _REBUILT.get("" if name == "goal" else part, _FT) if place == "Table 2" else {},
-        )
-        for (name, place, model, part), values in sorted(found.items(), key=lambda one: DIMENSIONS.index(one[0][0]))
-    ]
+    rows = []
+    for column, name in enumerate(DIMENSIONS):
+        found: dict[tuple[str, str, str], dict[str, Estimate]] = {}
+        for place, model, part, condition, numbers in _TABLES:
+            found.setdefault((place, model, part), {})[condition] = Estimate(numbers[column], None, None, 0)
+        for (place, model, part), values in found.items():
+            how = _REBUILT.get("" if name == "goal" else part, _FT) if place == "Table 2" else {}
+            rows.append(Quantity("dimensions", f"{name}, {part}" if part else name, model, place, values, how))
+    return rows
 
 
+_CHOSEN = "people chose, 30 judgements"
 NATURALNESS = (
-    Quantity(
-        "naturalness",
-        "script over agents",
-        GPT,
-        "Figure 4",
-        _row(None, None, 22 / 30),
-        _READ,
-        "people chose, 30 judgements",
-    ),
+    Quantity("naturalness", "script over agents", GPT, "Figure 4", _row(None, None, 22 / 30), _READ, _CHOSEN),
     Quantity("naturalness", "script over agents-ft", GPT, "Figure 6", {}, {}, "no significant difference, p = .07"),
     Quantity("naturalness", "mindreaders over agents", GPT, "text", {}, {}, "said to be similar, without a number"),
 )
@@ -145,17 +132,8 @@ FIRST_MENTION = (
     Quantity("first_mention", "mean position", GPT, "Figure 10", _row(0.38, None, 0.10), _READ),
 )
 DEALS = (Quantity("deals", "share with a deal", GPT, "text, Figure 11", _of("deal_rate")),)
-HISTOGRAM = (
-    Quantity(
-        "histogram",
-        "position of the first mention",
-        GPT,
-        "Figure 12",
-        {},
-        {},
-        "script and mindreaders early and alike, agents spread out, agents-ft a mix of both; no heights of bars",
-    ),
-)
+_SPREAD = "script and mindreaders early and alike, agents spread out, agents-ft a mix of both; no heights of bars"
+HISTOGRAM = (Quantity("histogram", "position of the first mention", GPT, "Figure 12", {}, {}, _SPREAD),)
 ROWS: tuple[Quantity, ...] = (*GOAL, *dimensions(), *NATURALNESS, *WORDS, *FIRST_MENTION, *DEALS, *HISTOGRAM)
 
 

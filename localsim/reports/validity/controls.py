@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from localsim import stats
 from localsim.conversation.controls import Control, exactly
 from localsim.conversation.episode import SIMULATED, Mode
-from localsim.conversation.measures import Measure
 from localsim.errors import InvalidInput, suggest
 from localsim.evaluators.checks import CHECKS
 from localsim.evaluators.leaks import Leaks
@@ -95,12 +95,10 @@ def run_controls(families: Sequence[str] = (), scenarios: int = SCENARIOS, playe
         if family not in FAMILIES:
             message = f"no task family {family!r}{suggest(family, FAMILIES, inline=True)}"
             raise InvalidInput(message, hint=f"families are {', '.join(FAMILIES)}")
-        played: dict[tuple[str, str], list[Control]] = defaultdict(list)
-        for control in controls_of(family):
-            if player in (None, control.player):
-                played[control.player, control.task].append(control)
-        for (player, task), controls in played.items():
-            checked += _check(family, player, task, controls, scenarios)
+        wanted = (control for control in controls_of(family) if player in (None, control.player))
+        played = stats.grouped(((control.player, control.task), control) for control in wanted)
+        for (name, task), controls in played.items():
+            checked += _check(family, name, task, controls, scenarios)
     return checked
 
 
@@ -137,12 +135,8 @@ def _check(family: str, player: str, task: str, controls: Sequence[Control], sce
     measures = {measure.key: measure for measure in measures_of([family])}
     for control in controls:
         for mode in control.modes:
-            yield _checked(family, mode, control, measures[control.measure], cells[mode])
-
-
-def _checked(family: str, mode: Mode, control: Control, measure: Measure, cell: Cell) -> Checked:
-    found = estimate(measure, cell)
-    return Checked(family, mode, control, found.value, found.n)
+            found = estimate(measures[control.measure], cells[mode])
+            yield Checked(family, mode, control, found.value, found.n)
 
 
 def play(

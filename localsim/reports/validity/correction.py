@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,10 +21,10 @@ from localsim.annotation.agreement import kinds_of, raters_text, votes_of
 from localsim.annotation.items import RatedEpisode, disclosures_from, talks_of
 from localsim.annotation.records import MADE_BY
 from localsim.annotation.records import rows as stored_rows
-from localsim.evaluators.leaks import facts_of, private_facts
+from localsim.evaluators.leaks import facts_of, private_facts, terms_of
 from localsim.families import EVERYDAY, family_of, title_of
 from localsim.reports.results import Number
-from localsim.stats import NOTHING, Estimate, clustered
+from localsim.stats import NOTHING, Estimate, clustered, grouped
 from localsim.store.conditions import Condition, in_order
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode
@@ -59,7 +59,7 @@ class Outcome:
 
 def naive(outcomes: Sequence[Outcome]) -> Estimate:
     """Return the mean by the instrument alone, with its 95% interval over scenarios."""
-    return _within(clustered(_grouped((one.scenario, one.predicted) for one in outcomes), _RANGE))
+    return _within(clustered(grouped((one.scenario, one.predicted) for one in outcomes), _RANGE))
 
 
 def corrected(outcomes: Sequence[Outcome]) -> Estimate:
@@ -75,14 +75,7 @@ def corrected(outcomes: Sequence[Outcome]) -> Estimate:
         (one.scenario, one.predicted + (0.0 if one.labelled is None else weight * (one.labelled - one.predicted)))
         for one in outcomes
     )
-    return _within(clustered(_grouped(pseudo), _RANGE))
-
-
-def _grouped(pairs: Iterable[tuple[str, float]]) -> dict[str, list[float]]:
-    groups: dict[str, list[float]] = defaultdict(list)
-    for scenario, value in pairs:
-        groups[scenario].append(value)
-    return groups
+    return _within(clustered(grouped(pseudo), _RANGE))
 
 
 def _within(found: Estimate) -> Estimate:
@@ -144,13 +137,12 @@ def corrections(store: Store, run_id: str) -> list[Correction]:
         return []
     talks = [talk for talk in talks_of(store, run_id) if private_facts(talk.episode.scenario)]
     labels = drawn(talks, [row for row in stored_rows(store, run_id) if row.task == "disclosures"])
-    found: dict[str, list[Disclosure]] = defaultdict(list)
-    for row in queries.first_disclosures(store, run_id):
-        found[row.episode_id].append(row)
-    cells: dict[Key, list[RatedEpisode]] = defaultdict(list)
-    for talk in talks:
-        if talk.episode.episode_id in scored:
-            cells[talk.episode.scenario.family or EVERYDAY.name, talk.condition].append(talk)
+    found = grouped((row.episode_id, row) for row in queries.first_disclosures(store, run_id))
+    cells = grouped(
+        ((talk.episode.scenario.family or EVERYDAY.name, talk.condition), talk)
+        for talk in talks
+        if talk.episode.episode_id in scored
+    )
     places = families.in_order(family for family, _ in cells)
     ordered = sorted(cells, key=lambda key: (places.index(key[0]), in_order(key[1])))
     return [row for key in ordered for row in _rows(key, cells[key], found, labels, talks)]
@@ -181,14 +173,11 @@ def _rows(
 ) -> Iterator[Correction]:
     """Yield the rates of one cell; `every` has all episodes of the run that a rater is given."""
     own = {talk.episode.episode_id for talk in talks}
-    answers: dict[str, list[Answer]] = defaultdict(list)
-    for row in labels:
-        if row.item_id in own:
-            answers[row.item_id].append(row)
+    answers = grouped((row.item_id, row) for row in labels if row.item_id in own)
     used = [row for rows in answers.values() for row in rows]
     needed, rater = _needed(talks, labels, every)
     for place, (measure, heading) in enumerate(RATES):
-        outcomes = [_outcome(talk, found[talk.episode.episode_id], answers, place) for talk in talks]
+        outcomes = [_outcome(talk, found.get(talk.episode.episode_id, ()), answers, place) for talk in talks]
         yield Correction(
             family=key[0],
             mode=key[1].name,
@@ -247,10 +236,8 @@ def labelled(episode: StoredEpisode, marks: Mapping[str, int | None]) -> Counts:
     As for the detector, a fact that the speaker holds too does not come out when the speaker says it.
     """
     scenario = episode.scenario
-    held = {
-        agent.name: {term.casefold() for fact in facts_of(agent) for term in fact.terms} for agent in scenario.agents
-    }
-    terms = {fact.id: {term.casefold() for term in fact.terms} for agent in scenario.agents for fact in facts_of(agent)}
+    held = {agent.name: terms_of(*facts_of(agent)) for agent in scenario.agents}
+    terms = {fact.id: terms_of(fact) for agent in scenario.agents for fact in facts_of(agent)}
     facts = private_facts(scenario)
     own = used = 0
     for fact in facts:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from localsim.conversation.measures import Measure
 from localsim.evaluators.leaks import Leaks
@@ -58,7 +57,7 @@ def tables(data: Report) -> list[Head]:
     told: set[str] = set()
     for family in in_order(row.family for row in data.comparison):
         rows = [row for row in data.comparison if row.family == family]
-        measures, first = _measures(data, family, rows), len(found)
+        measures, first = _with_gap(_constants(data, family, rows)[0], rows), len(found)
         for model, run_id in dict.fromkeys((row.model, row.other) for row in rows):
             own = [row for row in rows if (row.model, row.other) == (model, run_id)]
             for start in range(0, len(own), WIDE):
@@ -66,7 +65,12 @@ def tables(data: Report) -> list[Head]:
                 fresh = [text for text in of_model(data, model) if text not in told]
                 told.update(fresh)
                 counts: tuple[Cell, ...] = (Term("conversations"), *map(Count.of_row, some))
-                lines = [counts, *_lines(measures, some, data.references)]
+                lines = [counts]
+                for measure in measures:
+                    lines.append((Term(measure.heading, measure.key), *(cell(measure, row) for row in some)))
+                    if texts := beside(data.references, measure, some):
+                        named = Term(heading(data.references, family), measure.key, measure.heading)
+                        lines.append((named, *texts))
                 found.append(Head(family, model, run_id, Table("", ["", *map(Column.of_row, some)], lines), fresh))
         same = left_out(data, family)
         if any(each.table.beside for each in found[first:]):
@@ -173,14 +177,9 @@ def constants(
         if len(played) < 2 or value is None or measure.key in kept or names & set(measure.published):
             differ.append(measure)
         elif (measure.key, value) != (PLAYS, 1):
-            same.setdefault(_plain(value, measure.kind), []).append(measure.heading)
+            text = f"{value:.0%}" if measure.kind == "share" and value else f"{value:.2f}".rstrip("0").rstrip(".")
+            same.setdefault(text, []).append(measure.heading)
     return differ, [f"{value} in every mode: {', '.join(headings)}." for value, headings in same.items()]
-
-
-def _plain(value: float, kind: str) -> str:
-    if not value:
-        return "0"
-    return f"{value:.0%}" if kind == "share" else f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def _kept(data: Report, family: str) -> set[str]:
@@ -205,11 +204,6 @@ def _goals(family: str, rows: Sequence[Result]) -> set[str]:
     return {each.key for each in family_of(family).measures} & set(family_of(family).figure)
 
 
-def _measures(data: Report, family: str, rows: Sequence[Result]) -> list[Measure]:
-    """Return the measures of a family's head tables; one without a key stands for leaks that were not looked for."""
-    return _with_gap(_constants(data, family, rows)[0], rows)
-
-
 def _with_gap(found: list[Measure], rows: Sequence[Result]) -> list[Measure]:
     """Return measures with LEAKS before the length if no conversation was searched for leaks."""
     if not any(gap(LEAKS, row) for row in rows) or any(row.searched for row in rows):
@@ -220,13 +214,6 @@ def _with_gap(found: list[Measure], rows: Sequence[Result]) -> list[Measure]:
 
 LEAKS = Measure(key="", heading="leaks", meaning="private facts that came out", score="")
 """The line of a head in which no conversation was searched for leaks."""
-
-
-def _lines(measures: Iterable[Measure], rows: Sequence[Result], played: Sequence[Any]) -> Iterator[tuple[Cell, ...]]:
-    for measure in measures:
-        yield Term(measure.heading, measure.key), *(cell(measure, row) for row in rows)
-        if texts := beside(played, measure, rows):
-            yield Term(heading(played, rows[0].family), measure.key, measure.heading), *texts
 
 
 def cell(measure: Measure, row: Result) -> Cell:

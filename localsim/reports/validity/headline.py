@@ -14,8 +14,8 @@ from localsim.families import family_of, in_order, title_of
 from localsim.reports.comparison import Compared
 from localsim.reports.document import Report
 from localsim.reports.evidence.interviews import answered
-from localsim.reports.results import Number, Result
 from localsim.reports.validity.findings import CAUSES, EXPLORATORY, Answer, Finding, Headline, effect, finding, known_of
+from localsim.stats import grouped
 
 SUCCESS = "success_rate"
 PEEKING = "peeking"
@@ -38,8 +38,9 @@ def headline(data: Report, compared: Sequence[Compared], turns: Turns = lambda *
     sentences = [each.sentences[0] for each in found]
     sentences += [sentence for each in found for sentence in each.sentences[1:]]
     sentences += [sentence for each in found for sentence in each.ranking]
-    if unknown := [each for each in found if each.peeking == "unknown"]:
-        sentences.append(_unknown_peeking(unknown))
+    if unknown := dict.fromkeys(each.title for each in found if each.peeking == "unknown"):
+        few = "too few first guesses or offers to tell whether they used the other side"
+        sentences.append(f"{' and '.join(unknown)}: {few}.")
     if any(one and one.verdict == "not told" for each in found for one in each.findings.values()):
         sentences.append(_planning(data, compared))
     if not sentences and not withheld:
@@ -131,9 +132,8 @@ def _ranking(title: str, data: Report, own: Sequence[Compared], told: Collection
     ]
     if len(cells) < 2:
         return []
-    shares: dict[float, list[str]] = {}
-    for row in sorted(cells, key=lambda row: -(row.value(SUCCESS) or 0.0)):
-        shares.setdefault(row.value(SUCCESS) or 0.0, []).append(row.condition)
+    ordered = sorted(cells, key=lambda row: -(row.value(SUCCESS) or 0.0))
+    shares = grouped((row.value(SUCCESS) or 0.0, row.condition) for row in ordered)
     (best, leaders), *others = shares.items()
     if not others:
         return [f"{title}: every mode reached the goal in {best:.0%} of its conversations."]
@@ -184,40 +184,21 @@ def _peeking(family: str, model: str, title: str, data: Report) -> str:
     """
     cells = [row for row in data.comparison if (row.family, row.model) == (family, model)]
     cells = [row for row in cells if row.value(PEEKING) is not None]
-    told = [row for row in cells if _tells(row.number(PEEKING))]
-    if not told:
+    used, lucky, few = [], [], []
+    for row in cells:
+        found = row.number(PEEKING)
+        judged = f", {found.n} of {row.completed} judged" if found.n is not None and found.n < row.completed else ""
+        # An interval may not be wider than all that peeking can be, -100% to 100%.
+        if found.interval is None or found.interval[1] - found.interval[0] > 2:
+            few.append(row.condition)
+        elif found.interval[0] > 0:
+            ends = f"95% interval {found.low:.0%} to {found.high:.0%}"
+            used.append(f"{row.condition} ({found.value:.0%}, {ends}{judged})")
+        else:
+            lucky.append(f"{row.condition} (at most {max(0.0, found.interval[1]):.0%}{judged})")
+    if not used and not lucky:
         return "unknown" if cells else ""
-    used = [row for row in told if (row.number(PEEKING).low or 0.0) > 0]
-    lucky = [row for row in told if row not in used]
-    parts = [f"was found in {', '.join(map(_share, used))}"] if used else []
-    parts += [f"{'none was found' if used else 'was not found'} in {', '.join(map(_most, lucky))}"] if lucky else []
-    few = [row.condition for row in cells if row not in told]
+    parts = [f"was found in {', '.join(used)}"] if used else []
+    parts += [f"{'none was found' if used else 'was not found'} in {', '.join(lucky)}"] if lucky else []
     parts += [f"too few were judged to tell in {', '.join(few)}"] if few else []
     return f"{title}: peeking (a first guess or offer that used the other side) {'; '.join(parts)}."
-
-
-def _tells(peeking: Number) -> bool:
-    """Return True if peeking has an interval that is not wider than all that it can be, -100% to 100%."""
-    return peeking.low is not None and peeking.high is not None and peeking.high - peeking.low <= 2
-
-
-def _unknown_peeking(answers: Sequence[Answer]) -> str:
-    """Return one sentence for all families and models whose choices are too few to tell."""
-    titles = " and ".join(dict.fromkeys(each.title for each in answers))
-    return f"{titles}: too few first guesses or offers to tell whether they used the other side."
-
-
-def _share(row: Result) -> str:
-    """Return peeking in a condition with its interval, and with the judged conversations if these are not all."""
-    found = row.number(PEEKING)
-    return f"{row.condition} ({found.value:.0%}, 95% interval {found.low:.0%} to {found.high:.0%}{_judged(row)})"
-
-
-def _most(row: Result) -> str:
-    """Return the most peeking that a condition can have had."""
-    return f"{row.condition} (at most {max(0.0, row.number(PEEKING).high or 0.0):.0%}{_judged(row)})"
-
-
-def _judged(row: Result) -> str:
-    n = row.number(PEEKING).n
-    return f", {n} of {row.completed} judged" if n is not None and n < row.completed else ""

@@ -51,39 +51,20 @@ OWN_LABELS: Labels = ("language models", "one for each item", "not measured")
 """The origin of localsim's own labelled conversations, on which detector and reader were measured."""
 BY_OUTCOME: Labels = ("the rules that score the task", "none", "does not apply")
 """The origin of the outcomes with which judges are compared."""
-_DETECTOR: tuple[tuple[str, str, str, str, str], ...] = (
-    ("pairs", "precision", "said", "precision of pairs", "of the turns that it calls a disclosure, the right ones"),
-    ("pairs", "recall", "true", "recall of pairs", "of the turns that disclose a fact, those that it finds"),
-    (
-        "transcripts",
-        "first_turn_accuracy",
-        "disclosed",
-        "first turn",
-        "of the facts that come out, those whose first turn it finds",
-    ),
-    (
-        "transcripts",
-        "silence_accuracy",
-        "silent",
-        "silence accuracy",
-        "of the facts that never come out, those for which it reports nothing",
-    ),
-    (
-        "transcripts",
-        "omniscient_precision",
-        "omniscient_found",
-        "precision of untold facts",
-        "of the untold facts that it reports, the right ones",
-    ),
-    (
-        "transcripts",
-        "omniscient_recall",
-        "omniscient_labelled",
-        "recall of untold facts",
-        "of the untold facts, those that it finds",
-    ),
+_ON_PAIRS = (
+    ("precision", "said", "precision of pairs", "of the turns that it calls a disclosure, the right ones"),
+    ("recall", "true", "recall of pairs", "of the turns that disclose a fact, those that it finds"),
 )
-"""Part of the detector's accuracy, key of the share, key of its n, name, meaning."""
+_ON_TALKS = (
+    ("first_turn_accuracy", "disclosed", "first turn", "of the facts that come out, those whose first turn it finds"),
+    ("silence_accuracy", "silent", "silence accuracy",
+     "of the facts that never come out, those for which it reports nothing"),
+    ("omniscient_precision", "omniscient_found", "precision of untold facts",
+     "of the untold facts that it reports, the right ones"),
+    ("omniscient_recall", "omniscient_labelled", "recall of untold facts",
+     "of the untold facts, those that it finds"),
+)  # fmt: skip
+"""Key of the share in the detector's accuracy, key of its n, name, meaning."""
 
 
 def instruments(
@@ -111,12 +92,13 @@ def _detector(of: Sequence[str], used: Thresholds) -> Iterable[Error]:
         fitted = f"{files}, to which the thresholds were fitted, so these shares are too good"
         labels = (fitted, NOT_RECORDED, NOT_RECORDED)
     name = DETECTOR if used.weights == BUILT_IN else f"{DETECTOR} with {used.weights}"
-    for part, key, counted, error, meaning in _DETECTOR:
+    for part, rows in (("pairs", _ON_PAIRS), ("transcripts", _ON_TALKS)):
         measured = used.accuracy.get(part) or {}
-        value, n = measured.get(key), measured.get(counted)
-        if value is not None:
-            found = Estimate(value, None, None, 0) if n is None else share(round(value * n), n)
-            yield Error(name, of, error, meaning, *found, *labels)
+        for key, counted, error, meaning in rows:
+            value, n = measured.get(key), measured.get(counted)
+            if value is not None:
+                found = Estimate(value, None, None, 0) if n is None else share(round(value * n), n)
+                yield Error(name, of, error, meaning, *found, *labels)
 
 
 def _parser(of: Sequence[str], accuracy: Mapping[str, Any]) -> Iterable[Error]:

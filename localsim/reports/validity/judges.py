@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import statistics
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from localsim import stats
 from localsim.conversation.episode import CONDITIONS
-from localsim.evaluators.choosing.naturalness import AGAINST
+from localsim.evaluators.choosing import AGAINST
 from localsim.leakage.accuracy import auroc
 from localsim.stats import NOTHING, Estimate, clustered
 from localsim.store.conditions import Condition, in_order, names_of
@@ -61,9 +60,7 @@ class Reliability:
 
 def reliability(store: Store, run_id: str) -> list[Reliability]:
     """Return what is known of each judge of a run."""
-    judged: dict[str, list[queries.Goals]] = defaultdict(list)
-    for row in queries.judge_goals(store, run_id):
-        judged[row.evaluator].append(row)
+    judged = stats.grouped((row.evaluator, row) for row in queries.judge_goals(store, run_id))
     return [_judge(name, rows) for name, rows in judged.items()]
 
 
@@ -71,11 +68,9 @@ def _judge(name: str, rows: Sequence[queries.Goals]) -> Reliability:
     known = [Goal(row.family, row.scenario_id, row.condition, row.goal, row.success) for row in rows
              if row.success is not None and row.goal is not None]  # fmt: skip
     follows, pairs = follows_outcome(known)
-    by_condition: dict[Condition, list[float]] = defaultdict(list)
-    for row in rows:
-        by_condition[row.condition] += [row.goal] if row.goal is not None else []
-    names = names_of(sorted(by_condition, key=in_order))
-    means = {called: statistics.fmean(goals) for each, called in names.items() if (goals := by_condition[each])}
+    by_condition = stats.grouped((row.condition, row.goal) for row in rows if row.goal is not None)
+    names = names_of(sorted({row.condition for row in rows}, key=in_order))
+    means = {name: statistics.fmean(by_condition[each]) for each, name in names.items() if each in by_condition}
     spreads = [row.spread for row in rows if row.spread is not None]
     return Reliability(
         name.removeprefix("judge."),
@@ -128,11 +123,8 @@ def _concordance(rows: Iterable[Goal]) -> tuple[float | None, int]:
     """Return the AUROC of each family and condition, weighted by its pairs of success and failure, and their number."""
     import numpy as np
 
-    strata: dict[tuple[str, Condition], list[Goal]] = defaultdict(list)
-    for row in rows:
-        strata[row.family, row.condition].append(row)
     right, pairs = 0.0, 0
-    for own in strata.values():
+    for own in stats.grouped(((row.family, row.condition), row) for row in rows).values():
         truth = np.array([row.success > 0.5 for row in own], dtype=bool)
         follows = auroc(truth, np.array([row.goal for row in own]))
         here = int(truth.sum()) * int((~truth).sum())
@@ -155,12 +147,9 @@ def _warning(follows: Estimate, n: int) -> str | None:
     if follows.value < 0.6:
         return f"its goal scores are no better than chance ({over}): do not use them"
     if follows.low is None or follows.low <= 0.5:
-        return f"its goal scores cannot be told from chance ({over}{_between(follows)}): do not use them"
+        between = "" if follows.low is None else f", 95% {follows.low:.2f} to {follows.high:.2f}"
+        return f"its goal scores cannot be told from chance ({over}{between}): do not use them"
     return f"AUROC {follows.value:.2f} rests on only {n} conversations" if n < ENOUGH else None
-
-
-def _between(follows: Estimate) -> str:
-    return "" if follows.low is None or follows.high is None else f", 95% {follows.low:.2f} to {follows.high:.2f}"
 
 
 Pair = tuple[Condition, Condition]
@@ -278,8 +267,7 @@ def _rate(judge: str, pair: Pair, names: Mapping[Condition, str], by_scenario: M
 
 def sentence(rate: Rate) -> str:
     """Return a rate as a sentence."""
-    ends = "" if rate.low is None or rate.high is None else f" [{rate.low:.0%}, {rate.high:.0%}]"
-    chosen = "-" if rate.first_chosen is None else f"{rate.first_chosen:.0%}{ends}"
+    chosen = stats.text_of(rate.first_chosen, rate.low, rate.high, ".0%")
     preference = f"{rate.first} over {rate.second} in {chosen} of {rate.decided} pairs"
     warning = f" ({rate.warning})" if rate.warning else ""
     agreement = f"orders agree in {rate.orders_agree:.0%} of {rate.n}"

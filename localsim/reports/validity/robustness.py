@@ -113,7 +113,12 @@ def robustness(store: Store, run_id: str) -> Robustness | None:
         contrasts += _contrasts(named, by_condition, variants)
         if parts := _shares(by_condition.values(), variants):
             shares.append(Shares(*named, *parts))
-    return Robustness(list(map(_described, variants)), contrasts, shares)
+    changed = [(number, variant_of(number)) for number in variants]
+    described = [
+        Variant(number, each.wording, each.spacing.name, each.temperature, each.dry, each.repeat)
+        for number, each in changed
+    ]
+    return Robustness(described, contrasts, shares)
 
 
 def sign_turns(found: Robustness | None, family: str, measure: str, contrast: str) -> bool:
@@ -123,11 +128,6 @@ def sign_turns(found: Robustness | None, family: str, measure: str, contrast: st
         for each in found.contrasts
         if (each.family, each.measure, each.contrast) == (family, measure, contrast)
     )
-
-
-def _described(number: int) -> Variant:
-    found = variant_of(number)
-    return Variant(number, found.wording, found.spacing.name, found.temperature, found.dry, found.repeat)
 
 
 def _contrasts(named: Named, by_condition: Values, variants: list[int]) -> Iterator[Contrast]:
@@ -227,7 +227,8 @@ def contrast_table(found: Robustness) -> Table:
     for each in found.contrasts:
         if each.foremost:
             values = [one.estimate for one in each.by_variant]
-            numbers = [_number(value, each.kind) for value in (each.estimate, min(values), max(values))]
+            form = "+.0%" if each.kind == "share" else "+.2f"
+            numbers = [f"{value:{form}}" if value else "0" for value in (each.estimate, min(values), max(values))]
             holds, verdict = f"{each.holds} of {each.cells}", "withheld" if each.withheld else "kept"
             lines.append([each.family, each.heading, each.contrast, *numbers, holds, verdict])
     title = "Differences between modes over all variants, and the lowest and highest of a single one"
@@ -242,9 +243,3 @@ def share_table(found: Robustness) -> Table:
         for each in found.shares
     ]
     return Table("Shares of the variance within a mode, by source", heads, lines, words=2)
-
-
-def _number(value: float, kind: str) -> str:
-    if not value:
-        return "0"
-    return f"{value:+.0%}" if kind == "share" else f"{value:+.2f}"

@@ -1,1 +1,0 @@
-"""Models that choose between conversations: `naturalness` between two, `candidates` among any number."""
