@@ -36,7 +36,7 @@ from localsim.runs.plan import Plan  # noqa: E402
 from localsim.runs.scheduler import Watcher  # noqa: E402
 from localsim.store.database import Store  # noqa: E402
 from localsim.store.lock import scratch  # noqa: E402
-from localsim.store.outside.attaching import attach_all  # noqa: E402
+from localsim.store.outside.attached import attach_all  # noqa: E402
 from localsim.store.outside.export import write_partition  # noqa: E402
 from localsim.store.outside.partitions import partition_of  # noqa: E402
 from localsim.store.schema import TABLES  # noqa: E402

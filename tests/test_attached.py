@@ -16,7 +16,7 @@ from localsim.errors import DatabaseError, InvalidInput
 from localsim.leakage.detector import Weights
 from localsim.reports.compose.alone import report
 from localsim.store.database import Store
-from localsim.store.outside.attaching import attach_all
+from localsim.store.outside.attached import attach_all
 from localsim.store.outside.export import write_partition
 from localsim.store.outside.partitions import LARGE, partition_of, read
 from localsim.store.schema import TABLES, VIEWS

@@ -24,7 +24,7 @@ from localsim.store import making, schema
 from localsim.store.database import Store
 from localsim.store.journal import Journal
 from localsim.store.making import ensure_schema, version_in
-from localsim.store.outside.attaching import attach_all
+from localsim.store.outside.attached import attach_all
 from localsim.store.records import APART, BIG, KEY, RunRecord, ScoreRecord
 from localsim.store.schema import TABLES, VIEWS, schema_sql
 

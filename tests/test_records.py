@@ -29,8 +29,7 @@ from localsim.store.records import (
     as_json,
     from_json,
 )
-from localsim.store.rows import rows_of
-from localsim.store.schema import TABLES
+from localsim.store.schema import TABLES, rows_of
 
 TEXT = st.text(max_size=30)
 NUMBER = st.floats(allow_nan=False, allow_infinity=False, width=32)

@@ -23,7 +23,7 @@ WRITE = (
 def test_a_report_lets_a_writer_go_first(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process writes while a report reads."""
     simulate(store)
-    monkeypatch.setattr("localsim.store.held.SECONDS", 0.1)
+    monkeypatch.setattr("localsim.store.lock.SECONDS", 0.1)
     with store.held() as reader:
         reader.rows("SELECT 1")
         writer = subprocess.Popen([sys.executable, "-c", WRITE, str(store.path)], cwd=ROOT)
@@ -39,7 +39,7 @@ def test_reads_in_a_row_share_a_connection_that_ends_with_them(store: Store, mon
     opened: list[Path] = []
     connect = duckdb.connect
     monkeypatch.setattr(duckdb, "connect", lambda path, **more: opened.append(path) or connect(path, **more))
-    monkeypatch.setattr("localsim.store.held.SECONDS", 60.0)
+    monkeypatch.setattr("localsim.store.lock.SECONDS", 60.0)
     with pytest.raises(KeyError), store.held() as reader:
         with pytest.raises(DatabaseError, match="nothing_here"):
             reader.rows("SELECT * FROM nothing_here")

@@ -16,7 +16,7 @@ from localsim.finetune.chats import Chat, chats_of
 from localsim.paths import read_json_lines, whole_file
 from localsim.store.database import Store
 from localsim.store.episodes import load_episode
-from localsim.store.queries import training as training_queries
+from localsim.store.queries import runs as queries
 
 FORMATS = ("sft", "sharegpt")
 
@@ -49,8 +49,8 @@ def source_of(place: str, store: Callable[[], Store], *, query: str | None, mode
         name = opened.run_id(place)
         ids, origin = episodes_of_run(opened, name), {"run": name}
     if mode:
-        ids, origin["mode"] = training_queries.episodes_in_mode(opened, ids, mode), mode
-    hashes = [scenario_hash[:12] for scenario_hash in training_queries.scenario_hashes(opened, ids)]
+        ids, origin["mode"] = queries.episodes_in_mode(opened, ids, mode), mode
+    hashes = [scenario_hash[:12] for scenario_hash in queries.scenario_hashes(opened, ids)]
     origin |= {"episodes": len(ids), "scenario_hashes": hashes}
     return Source(chats_of_episodes(opened, ids, layout), origin, name, layout)
 
@@ -61,7 +61,7 @@ _ROLES: dict[str, Role] = {name: role for role, name in _SHAREGPT.items()} | {ro
 
 def episodes_of_run(store: Store, run_id: str) -> list[str]:
     """The completed episodes of a run."""
-    return training_queries.chat_episodes(store, run_id)
+    return queries.chat_episodes(store, run_id)
 
 
 def episodes_of_query(store: Store, query: str) -> list[str]:

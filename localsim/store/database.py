@@ -22,13 +22,13 @@ from filelock import FileLock, Timeout
 
 from localsim.errors import DatabaseError, InvalidInput
 from localsim.paths import cannot_write
-from localsim.store.held import Held
 from localsim.store.journal import is_written, journal_folder, leftover_journals, read_journal, remove_if_empty
 from localsim.store.lock import (
     SAFE,
     STORAGE,
     Busy,
     Connection,
+    Held,
     Replaced,
     Unwritable,
     Waiting,
@@ -45,8 +45,7 @@ from localsim.store.outside import attached
 from localsim.store.outside.sources import Source
 from localsim.store.queries.references import episode_of, is_last, run_of
 from localsim.store.records import Record, RunDied, RunRecord, from_json
-from localsim.store.rows import inserts, rows_of
-from localsim.store.schema import CHECKS, TABLES, version
+from localsim.store.schema import CHECKS, TABLES, inserts, rows_of, version
 
 RowT = TypeVar("RowT")
 _RUN = "SELECT 1 FROM runs WHERE run_id = ?"

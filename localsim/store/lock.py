@@ -2,7 +2,7 @@
 about a file in our words.
 
 DuckDB allows several connections of one kind at a time, but no reader beside a writer. Threads are admitted in the
-order in which they ask, so that none waits for ever.
+order in which they ask, so that none waits for ever. `Held` is a connection for reads in a row.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import duckdb
 import psutil
@@ -207,3 +207,35 @@ class Replaced(DatabaseError):
             where=str(path),
             hint=f"the journal in {path}.d is kept; to use it and continue: localsim resume {run_id} --db {path}",
         )
+
+
+# ---- reads in a row --------------------------------------------------------------------------------------------------
+
+SECONDS = 1.0
+"""Age from which a connection is not used for another read."""
+
+
+class Held:
+    """A connection for reads in a row by one thread."""
+
+    def __init__(self, opening: Callable[[], AbstractContextManager[Any]], turn: Callable[[], None]) -> None:
+        """`opening` makes a connection; `turn` is called before each but the first and lets writers go ahead."""
+        self._opening, self._turn = opening, turn
+        self._stack = ExitStack()
+        self._connection: Any = None
+        self._since = 0.0
+
+    def connection(self) -> Any:
+        """Return the open connection, or a new one if it is too old."""
+        if self._connection is not None and time.monotonic() - self._since > SECONDS:
+            self.close()
+            self._turn()
+        if self._connection is None:
+            self._connection = self._stack.enter_context(self._opening())
+            self._since = time.monotonic()
+        return self._connection
+
+    def close(self) -> None:
+        """Close the connection, if one is open."""
+        self._connection = None
+        self._stack.close()

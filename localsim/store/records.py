@@ -1,7 +1,7 @@
 """Records: everything that a run stores, as typed values for the journal and the tables.
 
 This is the only place that states a column: its name, type and meaning, whether it belongs to the key, and whether the
-view of its table shows it. `schema` makes tables, views and comments of it, `rows.rows_of` makes rows of records. The
+view of its table shows it. `schema` makes tables, views and comments of it, `schema.rows_of` makes rows of records. The
 first line of a class describes its table. `event` names a record in its journal line.
 """
 

@@ -1,4 +1,4 @@
-"""The schema: tables, columns and comments, made of `records`; and the views, which are the public SQL contract.
+"""The schema: tables, columns and comments, made of `records`; the views, which are the public SQL contract; and rows.
 
 Tables have only primary keys: with foreign keys or secondary indexes DuckDB refuses later changes of columns
 (duckdb#17348). Views list their columns, because `SELECT *` views break when a column is added.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from datetime import datetime
@@ -16,8 +17,19 @@ from textwrap import fill
 from types import NoneType
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
-from localsim.store.queries.views import PARTICIPANTS
-from localsim.store.records import APART, KEY, AnswerRow, Mark, Record
+from localsim.store.records import (
+    APART,
+    KEY,
+    AnswerRow,
+    EpisodeEnded,
+    EpisodeRecord,
+    Mark,
+    Record,
+    RejectRecord,
+    RunDied,
+    RunEnded,
+    TurnRecord,
+)
 
 _SQL = {str: "VARCHAR", int: "INTEGER", float: "DOUBLE", bool: "BOOLEAN", datetime: "TIMESTAMP"}
 
@@ -189,7 +201,62 @@ LEFT JOIN scores c ON c.episode_id = j.episode_id AND c.evaluator = j.evaluator 
 WHERE starts_with(j.evaluator, 'leak_judge.')
 QUALIFY j.version::INTEGER = max(j.version::INTEGER) OVER (PARTITION BY j.episode_id, j.evaluator)""",
     ),
-    **PARTICIPANTS,
+    # Participants of experiments: annotations, one with the task `participant` for each, and one for each answer.
+    "v_participants": (
+        "Participants of experiments with people, by random codes; nothing says who they are",
+        """SELECT a.run_id, a.item_id AS experiment, a.rater AS participant,
+       a.value_json ->> '$.condition' AS condition,
+       a.value_json ->> '$.status' AS status, (a.value_json ->> '$.place')::INTEGER AS place,
+       a.value_json ->> '$.consent' AS consent_version, a.created_utc AS consented_utc, a.seconds,
+       a.value_json ->> '$.completion' AS completion_code, len(json_keys(a.shown_json))::INTEGER AS talks,
+       a.value_json ->> '$.description' AS description_hash
+FROM annotations a WHERE a.task = 'participant'""",
+    ),
+    "v_participant_talks": (
+        "Talks of participants of experiments: their condition, role, messages and outcome",
+        """SELECT p.run_id, p.item_id AS experiment, p.rater AS participant,
+       p.value_json ->> '$.condition' AS condition,
+       p.talk::INTEGER AS talk, e.episode_id, p.value_json ->> ('$.roles."' || p.talk || '"') AS role, s.scenario_id,
+       e.mode, e.see, e.model, e.status, e.stop_reason, e.error, e.turns,
+       (SELECT count(*) FROM turns t WHERE t.episode_id = e.episode_id
+        AND t.speaker = p.value_json ->> ('$.roles."' || p.talk || '"')) AS messages,
+       c.value AS success
+FROM (SELECT *, unnest(json_keys(shown_json)) AS talk FROM annotations WHERE task = 'participant') p
+JOIN episodes e ON e.run_id = p.run_id AND e.episode_id = p.shown_json ->> ('$."' || p.talk || '"')
+JOIN scenarios s ON s.scenario_hash = e.scenario_hash
+LEFT JOIN v_scores c ON c.run_id = e.run_id AND c.episode_id = e.episode_id AND c.name = 'success' AND c.agent IS NULL
+     AND c.newest""",
+    ),
+    "v_participant_answers": (
+        "Answers of participants of experiments: to forms before and after the talk, about messages, and to a rubric",
+        """SELECT p.run_id, p.item_id AS experiment, p.rater AS participant,
+       p.value_json ->> '$.condition' AS condition,
+       p.value_json ->> '$.status' AS status, a.task AS part, split_part(a.item_id, '/', -2) AS bank,
+       split_part(a.item_id, '/', -1) AS item, a.value_json ->> '$.value' AS value,
+       (a.value_json ->> '$.number')::DOUBLE AS number, (a.value_json ->> '$.right')::BOOLEAN AS is_right,
+       a.shown_json ->> '$."1"' AS episode_id, (a.value_json ->> '$.turn')::INTEGER AS turn,
+       a.created_utc AS answered_utc, nullif(a.value_json ->> '$.agent', '') AS agent
+FROM annotations a JOIN annotations p ON p.run_id = a.run_id AND p.rater = a.rater AND p.task = 'participant'
+WHERE a.task IN ('before', 'after', 'message', 'rubric')""",
+    ),
+    "v_rubric_ratings": (
+        "Answers of participants to a rubric about a talk, each beside the score of a judge with the same rubric",
+        """SELECT r.run_id, r.experiment, r.participant, r.condition, r.status, r.rubric, r.dimension, r.version,
+       r.episode_id, e.mode, e.model, r.role, r.agent, coalesce(r.agent = r.role, false) AS own, r.rating,
+       substr(c.evaluator, len(r.prefix) + 1) AS judge, c.value AS score, c.reason
+FROM (SELECT p.run_id, p.item_id AS experiment, p.rater AS participant, p.value_json ->> '$.condition' AS condition,
+             p.value_json ->> '$.status' AS status, split_part(a.item_id, '/', -2) AS rubric,
+             split_part(a.item_id, '/', -1) AS dimension, a.value_json ->> '$.version' AS version,
+             a.shown_json ->> '$."1"' AS episode_id, a.value_json ->> '$.role' AS role,
+             nullif(a.value_json ->> '$.agent', '') AS agent, (a.value_json ->> '$.number')::DOUBLE AS rating,
+             CASE WHEN split_part(a.item_id, '/', -2) = 'sotopia' THEN 'judge.'
+                  ELSE 'rubric.' || split_part(a.item_id, '/', -2) || '.' END AS prefix
+      FROM annotations a JOIN annotations p ON p.run_id = a.run_id AND p.rater = a.rater AND p.task = 'participant'
+      WHERE a.task = 'rubric') r
+JOIN episodes e ON e.run_id = r.run_id AND e.episode_id = r.episode_id
+LEFT JOIN scores c ON e.episode_id = c.episode_id AND c.name = r.dimension AND c.agent = coalesce(r.agent, '')
+     AND c.version = r.version AND starts_with(c.evaluator, r.prefix)""",
+    ),
 }
 
 
@@ -276,3 +343,71 @@ def version() -> str:
         f"{name} {column.sql} {KEY in column.marks}" for name in TABLES for column in TABLES[name].columns.values()
     )
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:8]
+
+
+# ---- records -> rows -------------------------------------------------------------------------------------------------
+
+Rows = dict[str, list[tuple[Any, ...]]]
+_Tables = dict[str, dict[tuple[Any, ...], dict[str, Any]]]
+
+
+def rows_of(records: Sequence[Record]) -> Rows:
+    """Return rows by table. An episode without an end is `interrupted`; a later record replaces an earlier one."""
+    tables: _Tables = {name: {} for name in TABLES}
+    for record in records:
+        _take(tables, record)
+    turns = Counter(episode_id for episode_id, _ in tables["turns"])
+    for row in tables["episodes"].values():
+        row["turns"] = max(row["turns"], turns[row["episode_id"]])
+    return {
+        name: [tuple(row.get(column) for column in TABLES[name].columns) for row in rows.values()]
+        for name, rows in tables.items()
+    }
+
+
+def _take(tables: _Tables, record: Record) -> None:
+    if isinstance(record, RunEnded):
+        for run in tables["runs"].values():
+            run |= vars(record)
+    elif isinstance(record, RunDied):
+        for run in tables["runs"].values():
+            if run["status"] == "running":
+                run["status"] = "interrupted"
+    elif isinstance(record, EpisodeEnded):
+        tables["episodes"].setdefault((record.episode_id,), {}).update(vars(record))
+    elif isinstance(record, RejectRecord):
+        tables["generations"][record.episode_id, record.generation]["malformed"] = record.reason
+    else:
+        row = _row(record)
+        tables[record.table][tuple(row[column] for column in TABLES[record.table].key)] = row
+
+
+def _row(record: Record) -> dict[str, Any]:
+    row = {} if not isinstance(record, EpisodeRecord) else {"status": "interrupted", "turns": 0}
+    for name, column in COLUMNS[type(record)].items():
+        value = getattr(record, name)
+        if value is None:  # of a journal line by another version, if the column may not be NULL
+            row[column.name] = column.default
+        else:
+            row[column.name] = json.dumps(value) if column.is_json else value
+    if isinstance(record, TurnRecord) and record.beat is None:
+        row["beat"] = record.turn
+    return row
+
+
+_ROWS = 200
+"""Rows in one INSERT."""
+
+
+def inserts(tables: Rows) -> Iterator[tuple[str, list[Any]]]:
+    """Yield statements with their values that write the rows, each for many of them: one for each takes 30 times as
+    long. A row replaces the one with its key.
+    """
+    for table, rows in tables.items():
+        columns = TABLES[table].columns
+        places = f"({', '.join('?' for _ in columns)})"
+        for start in range(0, len(rows), _ROWS):
+            part = rows[start : start + _ROWS]
+            values = ", ".join([places] * len(part))
+            statement = f"INSERT OR REPLACE INTO {table} ({', '.join(columns)}) VALUES {values}"
+            yield statement, [value for row in part for value in row]

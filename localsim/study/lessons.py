@@ -21,7 +21,7 @@ from localsim.finetune.source import chats_of_episodes, episodes_of_run
 from localsim.models.registry import ModelFile, layout_of
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
-from localsim.store.queries.training import episodes_in_mode
+from localsim.store.queries.runs import episodes_in_mode
 from localsim.study import equal
 from localsim.study.design import ARMS, FINE_TUNED, Arm, held_out, taught_cells
 from localsim.study.equal import Amount

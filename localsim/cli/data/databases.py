@@ -80,7 +80,7 @@ def attach_(places: tuple[str, ...], output: Path) -> Answer:
     localsim db attach "laptops/*.duckdb" results -o class.duckdb
     localsim report @last --db class.duckdb
     """
-    from localsim.store.outside.attaching import attach_all
+    from localsim.store.outside.attached import attach_all
 
     with Reassurance("reading the files"):
         made = attach_all(places, output.absolute(), say)

@@ -23,7 +23,7 @@ from localsim.families.interviews.family import NOBODY, traits_of
 from localsim.reports.document import Table
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode
-from localsim.store.queries import interviews as queries
+from localsim.store.queries.reports import weighed
 from localsim.store.queries.scoring import families_of, subjects
 
 T = TypeVar("T")
@@ -185,7 +185,7 @@ def interviews(store: Store, run_id: str) -> list[Bank]:
     if not any(family_of(name).asks for name in families_of(store, run_id)):
         return []
     asked = [each for each in subjects(store, run_id) if family_of(each.scenario.family).asks]
-    weights = queries.weighed(store, run_id) if asked else {}
+    weights = weighed(store, run_id) if asked else {}
     banks = _by(asked, lambda each: (str(each.scenario.game.get("bank")), each.model))
     return [_bank(bank, model, own, weights) for (bank, model), own in banks.items()]
 
@@ -296,7 +296,7 @@ def options_of(store: Store, episode: StoredEpisode, key: AnswerKey) -> dict[int
     scenario = episode.scenario
     if not family_of(scenario.family).asks:
         return {}
-    weights = queries.weighed(store, episode_id=episode.episode_id)
+    weights = weighed(store, episode_id=episode.episode_id)
     found = {}
     for answer in answers_in(scenario, key, episode.transcript):
         turn = answer.turn.index

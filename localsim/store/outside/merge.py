@@ -13,8 +13,7 @@ from localsim.errors import InvalidInput
 from localsim.store.database import Store
 from localsim.store.journal import is_written, journal_folder
 from localsim.store.lock import Connection, patiently, scratch, transaction
-from localsim.store.outside.attached import Parts, table_sql, take_folder
-from localsim.store.outside.attaching import PATIENCE_S, flat
+from localsim.store.outside.attached import PATIENCE_S, Parts, flat, table_sql, take_folder
 from localsim.store.outside.converting import LeftBehind, kinds_of, left_behind, rows_sql
 from localsim.store.outside.incoming import Taken, take
 from localsim.store.outside.sources import Source, attach, find
