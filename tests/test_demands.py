@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import yaml
 
 from localsim.__main__ import run as command
 from localsim.families import FAMILIES
 from localsim.store.database import Store
+from tests.test_author import DESK
 
 RUN = ["run", "mutual_friends_01", "craigslist_01", "--mode", "agents,mindreaders", "-m", "scripted:omniscient"]
 
@@ -101,3 +105,23 @@ def test_a_strict_run_ends_with_1_if_an_evaluator_failed(
     assert command([*line, "--strict"]) == 1
     err = capsys.readouterr().err
     assert "evaluators failed" in err and "name 'mutal' is not defined" in err and "localsim score RUN" in err
+
+
+def test_the_files_for_continuous_integration_work_as_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "build.md").read_text(encoding="utf-8")
+    script, github, gitlab = re.findall(r"```(?:bash|yaml)\n(.*?)```", page, re.DOTALL)
+    for file, name in ((github, "jobs"), (gitlab, "omniscience")):
+        assert "bash omniscience.sh" in file and "LOCALSIM:" in file and yaml.safe_load(file)[name]
+    (tmp_path / "my_scenario.yaml").write_text(DESK)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LOCALSIM_DB", "ci.duckdb")
+    lines = [shlex.split(line) for line in script.splitlines() if line.startswith("localsim ")]
+    rules, model = lines[:3], lines[4:]
+    assert [command(words[1:]) for words in rules] == [0, 0, 0]
+    assert (tmp_path / "rules.xml").read_text().count("<testcase") == 2
+    played = [word if word != "starter" else "scripted" for word in model[0]]
+    assert [command(words[1:]) for words in (played, model[1])] == [0, 0]
+    assert command(rules[2][1:]) == 6, "players who see nothing of each other do not pass for mindreaders"
+    assert "NO  mindreaders / success_rate >= 80%" in capsys.readouterr().out
