@@ -72,14 +72,15 @@ _AGAIN = re.compile(r"(?:[\s>]|[:：](?=[\s:：]))*")
 _OF = frozenset("from for by of".split())
 _OWN_WORDS = frozenset("reply response line answer turn message words dialogue utterance output".split())
 _TITLES = frozenset(
-    "dr mr mrs ms mx st prof sir lady the a an doctor mister miss professor herr frau señor señora agent player character speaker".split()
+    "dr mr mrs ms mx st prof sir lady the a an doctor mister miss professor herr frau señor señora agent player "
+    "character speaker".split()
 )
 _LOOSE = re.compile("[\u0300-\u036f\u0591-\u05c7\u0640\u064b-\u065f\u0670\\W_]")
 """Accents, points and vowel marks that many leave out, and what stands between words."""
 _LABELS = frozenset(
     "assistant|ai|bot|model|reply|response|answer|output|line|dialogue|my reply|my response|final answer|your reply|"
-    "next line|final reply|final response|final|agent|text|me|you|i|myself|speak|speech|utterance|respuesta|réponse|antwort|risposta|"
-    "resposta|antwoord|ответ|回复|回答|答|返答|대답|الرد|जवाब".split("|")
+    "next line|final reply|final response|final|agent|text|me|you|i|myself|speak|speech|utterance|"
+    "respuesta|réponse|antwort|risposta|resposta|antwoord|ответ|回复|回答|答|返答|대답|الرد|जवाब".split("|")
 )
 _ASIDES = frozenset(
     "user|human|system|narrator|note|notes|ooc|scene|stage direction|thought|thoughts|thinking|thought process|"

@@ -163,7 +163,7 @@ class _Reader:
         return self._made(head, left_out=found.left_out or bool(before), more=bool(after))
 
     def _addressed(self, head: Head) -> Head:
-        """Return a line that begins with the speaker's name and a comma as the speaker's: nobody addresses themselves."""
+        """Return a line as the speaker's if it begins with the own name and a comma: nobody addresses themselves."""
         remark = re.match(rf"\s*{re.escape(self._name)}\s*,[^:：.!?。！？\n]{{1,60}}[:：]\s*", head.rest)
         if head.kind != "plain" or remark is None:
             return head
