@@ -208,13 +208,16 @@ def test_parts_and_reasons_of_answers_are_read() -> None:
 
 
 def test_a_mark_of_a_template_is_inert_in_what_is_sent() -> None:
-    messages = (Message("system", "s"), Message("user", "Ben: <|im_end|> <start_of_turn> [/INST] a < b"))
+    messages = (
+        Message("system", "s"),
+        Message("user", "Ben: <|im_end|> <start_of_turn> [/INST] <turn|> [|user|] ]~b] </think> <image> a < b"),
+    )
     request = Request(
         session="s", speaker="Ana", messages=messages, prefill="Ana", seed=1, max_tokens=9, sampling=None, form=None,  # type: ignore[arg-type]
     )  # fmt: skip
     sent = server_messages(request)[1].content
     assert sent.replace("\u2060", "") == messages[1].content and sent.endswith("a < b")
-    assert not any(mark in sent for mark in ("<|im_end|>", "<start_of_turn>", "[/INST]"))
+    assert not any(mark in sent for mark in messages[1].content.split()[1:-3])
 
 
 def test_the_audit_finds_a_mark_that_a_model_has_drawn(

@@ -47,6 +47,9 @@ NAMES = [
         "null",
         "True",
         "Agent 1",
+        "ལྷ་ས",
+        "ジャン＝リュック",
+        "歐陽‧娜娜",
     ),
 ]
 REFUSED = ["", "1st", "Ana:", "A[b]", "A, B", 'A "B"', "Narrator", "NARRATOR", "writer", "Anybody", "everybody"]
@@ -78,7 +81,19 @@ def test_what_could_be_no_name_is_refused_in_both(name: str) -> None:
         scenario_of(name, "Bo")
 
 
-@pytest.mark.parametrize("pair", [("Ana", "ANA"), ("José", DECOMPOSED), ("Ana", "Ａna"), ("Ana", "Аnа"), ("ﬁn", "fin")])
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("Ana", "ANA"),
+        ("José", DECOMPOSED),
+        ("Ana", "Ａna"),
+        ("Ana", "Аnа"),
+        ("ﬁn", "fin"),
+        ("Tom", "Тоm"),
+        ("Ben", "Βen"),
+        ("Ana", "A\u200dna"),
+    ],
+)
 def test_names_that_nobody_can_tell_apart_are_one_name(pair: tuple[str, str]) -> None:
     assert same(pair[0]) == same(pair[1]) and not names_are_usable(list(pair))
     with pytest.raises(ScenarioInvalid, match=f"more than once: {pair[1]}"):

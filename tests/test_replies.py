@@ -150,6 +150,20 @@ May antwortet: Hello there.
 \ufeffMay: Hello there.
 May: [speak] Hello there.
 [speak] Hello there.
+Here is May's response (in character):\\n\\nMay: Hello there.
+Response from May: Hello there.
+★ **May**: Hello there.
+<<May>>: Hello there.
+May:: Hello there.
+Miss May: Hello there.
+Agent 1 (May): Hello there.
+Me: Hello there.
+May, Ben's friend: Hello there.
+(OOC: Ben must not know.) Hello there.
+[ANSWER]May: Hello there.[/ANSWER]
+\\boxed{May: Hello there.}
+['May: Hello there.']
+&lt;b&gt;May:&lt;/b&gt; Hello there.
 Pensée : Ben must not know.\\nHello there.""".split("\n")
 
 
@@ -237,6 +251,8 @@ REFUSED = {
     "Turn 4 (Ben): I speak.": "a line of Ben",
     "Here is Ben's reply to May: I speak.": "a line of Ben",
     "Ben would say: I speak.": "a line of Ben",
+    "Agent 2 (Ben): I speak.": "a line of Ben",
+    "Ben and May: We speak.": "no words",
     "May to Ben: I have no ticket.": "no words",
     "May -> Ben: I have no ticket.": "no words",
     "<|inner_prefix|>Ben must not know": "no words",

@@ -52,6 +52,12 @@ def said(text: str, speaker: str = "Ana") -> str:
         ("So? Jean-Luc O’Neil: No.", "So?"),
         ("你好！李雷：再见", "你好！"),
         ("Привет! Ольга: Пока", "Привет!"),
+        *((f"{end} {line}: no", end) for end, line in (("نعم؟", "Bo"), ("Hi۔", "Bo"), ("हाँ।", "Bo"), ("ሰላም።", "Bo"))),
+        *(
+            (f"Hi. {line} no", "Hi.")
+            for line in ("Bo﹕", "[Bo]:", "Bo (smiling):", "- Bo:", "> Bo:", "\u200bBo:", "(Bo):")
+        ),
+        ("« Oui. » Bo : Non.", "Oui."),
         ("Bo: Hello, Ana!", ""),
         ("Ana: Ana: Hello!", "Hello!"),
         ('"Ana: Hello!"', "Hello!"),
@@ -99,6 +105,7 @@ def test_what_is_no_speech_is_left_out(text: str, wanted: str) -> None:
         "The sign said [closed], I think.",
         "At 10:30 p.m. Bo came.",
         "Annabel. Bob: no.",
+        "Hi (Bo): no - Bo: yes",
         "",
     ],
 )

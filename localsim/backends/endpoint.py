@@ -14,6 +14,7 @@ import json
 import math
 import os
 import random
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -36,6 +37,10 @@ _TRIAL_TOKENS = 256
 _LIST_S = 10.0
 """Seconds for the list of a server's models."""
 _VERDICT = "Give your answer now, in the form that was asked for, without thinking further."
+_LIVE = re.compile(
+    rf"{MARK.pattern}|</?(?:\w+:)?think(?:ing)?>|\[/?THINK\]|</?(?:start_of_|end_of_)?(?:image|img|audio|video)(?:_\w+)?>",
+    re.IGNORECASE,
+)
 _Read = TypeVar("_Read")
 
 
@@ -324,6 +329,6 @@ def server_messages(request: Request) -> tuple[Message, ...]:
 def inert(text: str) -> str:
     """Return a text whose marks of templates, such as `<|im_end|>`, do not act: most servers read them in any text.
 
-    A character without width (U+2060) follows the first one of a mark.
+    Templates cut replies at marks of thoughts too. A character without width (U+2060) follows the first one of a mark.
     """
-    return MARK.sub(lambda mark: f"{mark[0][0]}\u2060{mark[0][1:]}", text)
+    return _LIVE.sub(lambda mark: f"{mark[0][0]}\u2060{mark[0][1:]}", text)

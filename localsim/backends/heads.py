@@ -22,12 +22,15 @@ Kind = Literal["agent", "aside", "label", "plain"]
 
 UNSEEN = " \t\r\n\u00a0\u00ad\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
 """Spaces and marks of direction around words."""
-_LEAD = re.compile(rf"(?:[{UNSEEN}\s>#*_~`\"'“”„‟‘’‚«»‹›「『（(\[<{{【•·@|-]|–|—|\d{{1,3}}[.)]\s)*")
+_LEAD = re.compile(
+    rf"(?:[{UNSEEN}\s>#*_~`\"'“”„‟‘’‚«»‹›「『（(\[<{{【•·@|-]|–|—|[\u2190-\u2bff\U0001f000-\U0001faff\ufe0f]|\d{{1,3}}[.)]\s)*"
+)
 _TRAIL = UNSEEN + "*_~`\"'“”„‟‘’‚«»‹›」』）)]>}】| \t"
 _CLOSERS = {
     "(": ")", "[": "]", "{": "}", "<": ">", "«": "»", "»": "«", "‹": "›", "“": "”", "„": "“", "‘": "’", "「": "」",
     "『": "』", "（": "）", "【": "】", '"': '"', "'": "'", "`": "`", "*": "*", "_": "_", "~": "~", "|": "|",
 }  # fmt: skip
+_ENDS = tuple(".!?…。！？؟")
 _COLONS = ":：﹕︓∶꞉︰ː"
 _REMARK = r"\([^()\n]{0,200}\)|（[^（）\n]{0,200}）|\*[^*\n]{1,200}\*|【[^【】\n]{0,200}】"
 _REMARKS = re.compile(_REMARK)
@@ -62,16 +65,22 @@ _UNSPACED_SAYS = re.compile(
     r"|さん|様|君|くん|ちゃん|先生|씨|님"
 )
 _UNSPACED_THINKS = re.compile(r"[^\W我你您]{0,8}?(?:想道?|思[うっ]た?)|[은는이가]?\s?생각(?:했다|한다)")
-_OWN_WORDS = frozenset("reply response line answer turn message words".split())
+_YOURSELF = re.compile(r"(?:you|me|i|myself|agent|player|user|assistant|speaker|character|person|role|name)\W*\d{0,3}")
+_SEVERAL = re.compile(r"\s+(?:and|y|et|und|e|и)\s+|\s*[&/+和と]\s*")
+_AGAIN = re.compile(r"(?:[\s>]|[:：](?=[\s:：]))*")
+"""What a model doubles after a name: `May:: ...`, `<<May>>: ...`."""
+_OF = frozenset("from for by of".split())
+_OWN_WORDS = frozenset("reply response line answer turn message words dialogue utterance output".split())
 _TITLES = frozenset(
-    "dr mr mrs ms mx st prof sir lady the a an doctor mister miss professor herr frau señor señora".split()
+    "dr mr mrs ms mx st prof sir lady the a an doctor mister miss professor herr frau señor señora agent player "
+    "character speaker".split()
 )
 _LOOSE = re.compile("[\u0300-\u036f\u0591-\u05c7\u0640\u064b-\u065f\u0670\\W_]")
 """Accents, points and vowel marks that many leave out, and what stands between words."""
 _LABELS = frozenset(
     "assistant|ai|bot|model|reply|response|answer|output|line|dialogue|my reply|my response|final answer|your reply|"
-    "next line|final reply|final response|final|agent|text|speak|speech|utterance|respuesta|réponse|antwort|risposta|"
-    "resposta|antwoord|ответ|回复|回答|答|返答|대답|الرد|जवाब".split("|")
+    "next line|final reply|final response|final|agent|text|me|you|i|myself|speak|speech|utterance|"
+    "respuesta|réponse|antwort|risposta|resposta|antwoord|ответ|回复|回答|答|返答|대답|الرد|जवाब".split("|")
 )
 _ASIDES = frozenset(
     "user|human|system|narrator|note|notes|ooc|scene|stage direction|thought|thoughts|thinking|thought process|"
@@ -126,14 +135,21 @@ def _head(line: str, names: Sequence[str]) -> Head:
             return Head("label", rest=rest)
         if found is not None:
             found = Head("aside", found.name) if again not in ("", found.name) else found
-            return replace(found, rest=_closed(rest, opened, label))
+            after = _after_aside(rest, opened) if found.kind == "aside" and not found.name else ""
+            return _head(after, names) if after else replace(found, rest=_closed(rest, opened, label))
     wrapped = _WRAPPED.match(line)
     if wrapped is not None:
         found = _named(wrapped[2], names, exact=True)
         if found is not None and found.kind == "agent":
             return _after_wrapped(found, wrapped[4])
-    alone = _named(_closed(inner, opened, ""), names, exact=True)
+    alone = None if inner.rstrip(_TRAIL).endswith(_ENDS) else _named(_closed(inner, opened, ""), names, exact=True)
     return alone if alone is not None and alone.kind == "agent" else Head("plain", rest=line)
+
+
+def _after_aside(rest: str, opened: str) -> str:
+    """Return what follows an aside in brackets, as in `(Note: I lie.) Hello.`; '' where nothing does."""
+    closer = next((_CLOSERS[mark] for mark in reversed(opened) if mark in "([（【"), "")
+    return rest.partition(closer)[2].strip() if closer else ""
 
 
 def agent_of(text: str, names: Sequence[str]) -> str:
@@ -177,14 +193,19 @@ def _dash(line: str) -> tuple[int, int] | None:
 
 def _closed(rest: str, opened: str, label: str) -> str:
     """Return a text without the marks that close what was opened before the name, as in `**May:** ...`."""
-    rest = rest.strip()
+    again = _AGAIN.match(rest)
+    rest = rest[again.end() if again else 0 :].strip()
+    left: list[str] = []
     for mark in reversed(opened.replace(" ", "")):
         closer = _CLOSERS.get(mark)
         if closer is None or label.rstrip().endswith(closer):
             continue
         if rest.startswith(closer):
             rest = rest[1:].lstrip()
-        elif rest.endswith(closer):
+        else:
+            left.append(closer)
+    for closer in reversed(left):
+        if rest.endswith(closer):
             rest = rest[:-1].rstrip()
     return rest
 
@@ -203,6 +224,11 @@ def _named(label: str, names: Sequence[str], *, exact: bool) -> Head | None:
     if not words:
         return None
     name, thought = _who(bare, words, names, exact=exact)
+    called = [agent_of(each.strip("()（）"), names) for each in remarks if not name and _YOURSELF.fullmatch(words)]
+    name = name or next(filter(None, called), "")
+    several = [agent_of(each, names) for each in _SEVERAL.split(words)] if not name else []
+    if len(several) > 1 and all(several):
+        return Head("aside")
     if name:
         if thought or any(_NOT_FOR_ALL.search(each) for each in remarks):
             return Head("aside", name)
@@ -253,12 +279,14 @@ def _who(label: str, words: str, names: Sequence[str], *, exact: bool) -> tuple[
             kind = _told(extra, words.split()[len(own) - 1].endswith(","), label, names)
         elif said[: len(own)] == [*own[:-1], f"{own[-1]}'s"] and 0 < len(extra) <= 2 and extra[-1] in _OWN_WORDS:
             kind = "says"
+        elif said[-len(own) :] == own and said[-len(own) - 1 : -len(own)] and said[-len(own) - 1] in _OF:
+            kind = "says" if not _OWN_WORDS.isdisjoint(said[: -len(own) - 1]) else ""
         else:
             kind = _spoken_as(said, own) or _attached(words, " ".join(own))
         if kind:
             return name, kind == "thinks"
     said = [word for word in said if word.strip(".") not in _TITLES]
-    parts = [name for name in names if said and set(said) < set(plain_words(name).split())]
+    parts = [name for name in names if said and set(said) <= set(plain_words(name).split())]
     return (parts[0], False) if len(parts) == 1 and len(said[-1]) > 1 else ("", False)
 
 

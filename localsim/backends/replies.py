@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from html import unescape
 from typing import Any
 
 from localsim.backends.choices import chosen, spelled
@@ -51,6 +52,9 @@ _REMARK = re.compile(r"\s*(?:\([^()]*\)|（[^（）]*）|\[[^\[\]]*\]|【[^【�
 _FIRST = re.compile(
     r"\s*(?:\([^()]{0,300}\)|（[^（）]{0,300}）|\*(?=[^*]*[\s])[^*]{1,300}\*|\*[^*]{1,60}\*(?=\s+[A-Z]))\s*"
 )
+_SQUARE_WRAPPER = re.compile(r"\[/?(?:ANSWER|FINAL[ _]ANSWER|RESPONSE|REPLY|FINAL|OUTPUT|TEXT)\]")
+_BOX = re.compile(r"\$*\\boxed\{(?:\\text\{)?([^{}]*)\}+\$*")
+_ENTITY = re.compile(r"&(?:lt|gt|quot|apos|amp|nbsp|#\d{1,6}|#x[0-9a-fA-F]{1,5});")
 _SQUARE = re.compile(r"\[([^\[\]\n]{0,300})\]\s*")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 _ENOUGH = 20_000
@@ -143,16 +147,27 @@ class _Reader:
         heads = [head_of(line, self._names) for line in found.lines]
         if choice := self._choice(heads):
             return choice
-        own = next((place for place, head in enumerate(heads) if self._is_own(head)), None)
+        heads = [self._addressed(head) for head in heads]
+        named = [place for place, head in enumerate(heads) if self._is_own(head)]
+        own = next(
+            (place for place in named if heads[place].rest.strip() or heads[place].bracket), min(named, default=None)
+        )
         if own is None:
             return self._nameless(found, heads)
         before, head, after = heads[:own], heads[own], heads[own + 1 :]
-        other = next((each.name for each in before if each.kind == "agent"), "")
+        other = next((each.name for each in before if each.kind == "agent" and not self._is_own(each)), "")
         if other:
             return Read("", f"it holds a line of {other} before that of {self._name}")
         if not head.rest.strip() and after and after[0].kind in ("plain", "label") and not head.bracket:
             head, after = replace(head, rest=after[0].rest), after[1:]
         return self._made(head, left_out=found.left_out or bool(before), more=bool(after))
+
+    def _addressed(self, head: Head) -> Head:
+        """Return a line as the speaker's if it begins with the own name and a comma: nobody addresses themselves."""
+        remark = re.match(rf"\s*{re.escape(self._name)}\s*,[^:：.!?。！？\n]{{1,60}}[:：]\s*", head.rest)
+        if head.kind != "plain" or remark is None:
+            return head
+        return Head("agent", self._name, rest=head.rest[remark.end() :], decorated=True)
 
     def _choice(self, heads: Sequence[Head]) -> Read | None:
         """Read a choice without a bracket, in a reply in which nothing but choices can be made."""
@@ -269,7 +284,9 @@ class _Reader:
 
 def _lines(content: str, names: Sequence[str]) -> _Lines:
     """Return the lines of a reply without the marks of templates, fences, tags and empty lines."""
-    text, left_out = content.lstrip(), False
+    text = _ENTITY.sub(lambda found: unescape(found[0]).replace("\xa0", " "), content)
+    text = _BOX.sub(r"\1", _SQUARE_WRAPPER.sub("", text if "\n" in text.strip() else text.replace("\\n", "\n")))
+    text, left_out = text.lstrip(), text != content
     while mark := MARK.match(text):
         text, left_out = text[mark.end() :].lstrip(), True
         role = _OWN_ROLE.match(text)

@@ -28,10 +28,15 @@ TAKEN = {
 }
 """Names, in lower case, that mean something else here."""
 _FORM = "a name is letters, digits, spaces, dots, hyphens and apostrophes, a letter first"
-_INSIDE = frozenset(" \u00a0\u3000_.-\u2010\u2011\u2013'\u2018\u2019`\u00b7\u30fb\u05be\u05f3\u05f4\u200c\u200d")
+_INSIDE = frozenset(
+    " \u00a0\u3000_.-\u2010\u2011\u2013'\u2018\u2019`\u00b4\u00b7\u2027\u30a0\u30fb\uff65\uff1d\u0f0b"
+    "\u05be\u05f3\u05f4\u200c\u200d"
+)
 """Spaces, dots, hyphens, apostrophes and joiners of several scripts."""
-_ALIKE = str.maketrans("аеорсухіјѕһԁԛԝαορνικτ", "aeopcyxijshdqwaopvikt")
-"""Cyrillic and Greek small letters that look like Latin ones."""
+_ALIKE = str.maketrans("аеорсухіјѕһԁԛԝαορνικτɑɡ", "aeopcyxijshdqwaopviktag", "\u200c\u200d")
+"""Cyrillic and Greek small letters that look like Latin ones, and joiners, which are not seen."""
+_ALIKE_LARGE = str.maketrans("АВЕІЈКМНОРСТУХЅԚԜΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "ABEIJKMHOPCTYXSQWABEZHIKMNOPTYX")
+"""Capitals that look like Latin ones; between letters that are Latin they pass for these."""
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
 )
@@ -58,7 +63,9 @@ def problem_of(name: str) -> str | None:
 
 def same(name: str) -> str:
     """Return a text that is equal for names that nobody can tell apart: by case, width, form of accents or script."""
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()).translate(_ALIKE)
+    plain = unicodedata.normalize("NFKC", name)
+    plain = plain.translate(_ALIKE_LARGE) if re.search("[A-Za-z]", plain) else plain
+    return unicodedata.normalize("NFKC", plain.casefold()).translate(_ALIKE)
 
 
 def tidy(name: str) -> str:

@@ -23,11 +23,12 @@ from localsim.conversation.names import forms
 _PAIRS = ('""', "“”", "„“", "””", "«»", "»«", "「」", "『』", "''", "‘’", "``")
 _LONE = '"“”'
 _TITLES = "".join(rf"(?<!\b{title})" for title in ("Dr", "Mr", "Ms", "Mx", "St", "Mrs", "Prof"))
-_SENTENCE = rf"(?:[!?…。！？]|{_TITLES}\.)[\"'“”’»」』)\]*_]*+"
+_SENTENCE = rf"(?:[!?…。！？．｡؟۔।॥።։។။‼⁇⁉]|{_TITLES}\.)(?:[\"'“”’」』)\]*_]| ?»)*+"
 """The end of a sentence, with closing marks; a title, as in "Dr. Bo", is none."""
 _CLOSED = r"(?<=[^\s])[\"”»」』]"
-_OPEN = r"[\s\"'“‘«„「『*_]*+"
+_OPEN = r"[\s\u200b-\u200f\ufeff\"'“‘«„「『*_\[(<>#•–—-]*+"
 """What may stand before the name of a line."""
+_COLON = "[:：﹕︓∶꞉ː]"
 
 
 @dataclass(frozen=True)
@@ -56,14 +57,16 @@ def utterance(text: str, speaker: str, names: Sequence[str], actions: Sequence[s
 
 @lru_cache(maxsize=256)
 def _own(name: str) -> re.Pattern[str]:
-    return re.compile(rf"^(?:{_OPEN}{_any_of(forms(name))}[*_]*[:：][*_]*\s*)+")
+    return re.compile(rf"^(?:{_OPEN}{_any_of(forms(name))}[*_]*{_COLON}[*_]*\s*)+")
 
 
 @lru_cache(maxsize=256)
 def _spill(names: tuple[str, ...], actions: tuple[str, ...]) -> re.Pattern[str]:
-    name = rf"{_any_of(tuple(form for name in names for form in forms(name)))}[*_]*"
+    name = rf"{_any_of(tuple(form for name in names for form in forms(name)))}[*_\])>]*"
     action = rf"\[\s*(?i:{_any_of(actions)})(?:[\s:][^\]\n]*)?(?:\]|$|(?=\[))"
-    line = rf"(?:^|\n|{_SENTENCE}|{_CLOSED})(?P<line>{_OPEN}{name}\s*(?:\[[^\]\n]*\]\s*)?[:：])"
+    line = (
+        rf"(?:^|\n|{_SENTENCE}|{_CLOSED})(?P<line>{_OPEN}{name}\s*(?:\[[^\]\n]*\]\s*|\([^()\n]{{0,80}}\)\s*)?{_COLON})"
+    )
     return re.compile(rf"{line}|(?P<action>(?:{_OPEN}{name}\s*)?{action})")
 
 
