@@ -163,6 +163,7 @@ def test_show_marks_first_mentions_and_keeps_control_characters_out(
     code, _, err = ask(capsys, "run", FRIENDS, "-m", "scripted", "--role", role, "--live", "--db", "hostile.duckdb")
     assert code == 0
     assert "\x07" not in err and f"{ANSI}31mred" not in err
+    assert "agents/0  1 " in err and "agents/0  0 " not in err, "readers count turns from 1"
     _, out, _ = ask(capsys, "show", "@last", "--db", "hostile.duckdb")
     assert "\x07" not in out and f"{ANSI}31mred" not in out and "beep" in out
 

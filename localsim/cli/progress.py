@@ -197,7 +197,7 @@ class Progress(Watcher):
             if sys.stderr.isatty() and not paths.no_color():
                 name = click.style(name, fg=colour_of(spec.scenario.names, turn.speaker))
             text = clean(f": {turn.action.text}" if turn.action.text else "")
-            say(f"{_named(spec)} {turn.index:>2} {name}{text}")
+            say(f"{_named(spec)} {turn.index + 1:>2} {name}{text}")
 
     def ended(self, episode: Episode) -> None:
         if episode.status == "failed":
