@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from localsim.reports.card import OPEN, card, items, markdown, missing
+from localsim.reports.card import OPEN, card, checklists, markdown, missing
 from localsim.reports.compose.alone import report
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
@@ -47,5 +47,5 @@ def test_a_run_of_a_remote_model_says_so(store: Store, run: str) -> None:
     made = card(store, data)
     far = {"far": {"kind": "remote", "model": "m", "url": "http://127.0.0.1:9"}}
     data = replace(data, run=replace(data.run, models=far))
-    answers = {item.name: item.answer for item in items(data, made, {})}
+    answers = {name: answer for own in checklists(data, made, {}).values() for name, answer in own.items()}
     assert answers["B.2 access"] == "a remote endpoint" and "not verified" in (answers["B.1 models"] or "")
