@@ -44,6 +44,228 @@ from localsim.store.episodes import StoredEpisode
 
 NONE = "–"
 """Printed for a value that has no meaning."""
+LINES = "A thin line is one scenario, a thick one several with the same values. Marks are means with 95% intervals."
+"""How every picture is read."""
+
+
+def render(data: Report, back: str = "") -> str:
+    """Return one self-contained HTML page; `back` is the address of a page that it leads back to."""
+    data = with_colours(data)
+    heads = head.tables(data)
+    legend: dict[tuple[str, int | None], Result] = {}
+    for row in data.comparison:
+        legend.setdefault((row.mode, row.twin), row)
+    own = [row for row in data.comparison if not row.other]
+    completed, failed = sum(row.completed for row in own), sum(row.failed for row in own)
+    planned, started = data.run.episodes_planned, datetime.fromisoformat(data.run.started_utc)
+    return _environment().get_template("report.html.j2").render(
+        data=data,
+        run=data.run,
+        started=f"{started.day} {started:%B %Y, %H:%M} UTC",
+        modes=len({row.mode for row in data.comparison if row.completed}),
+        opening=opening(data),
+        back=back,
+        legend=list(legend.values()),
+        others=[row for row in legend.values() if row.twin and (row.other_run or not row.see)],
+        notes=head.notes(data),
+        places={each.model: f"model-{number}" for number, each in enumerate(each for each in heads if each.notes)},
+        families=list(_families(data)),
+        counts={"completed": completed, "failed": failed, "rest": planned - completed - failed},
+        resumable=failed < planned and not of_people(data.run.repro, data.run.models),
+        sections=list(sections.on_page(data)),
+        card=card_sections(data.card) if data.card else [],
+    )  # fmt: skip
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("localsim.reports.render"),
+        autoescape=True,
+        finalize=_printable,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.globals |= {
+        "invented": INVENTED,
+        "labelled": labelled,
+        "rule": RULE,
+        "short": partial(labelled, whole=False),
+        "words": words,
+        "notes_of": _notes_of,
+        "turns_of": marked_turns,
+        "colour_of": _colour,
+        "colours_of": marks.colours,
+        "success_of": success_in,
+        "remarks_of": remarks_in,
+    }
+    environment.filters |= {
+        "hits": hits_in,
+        "number": number_of,
+        "interval": interval_of,
+        "signed": _signed,
+    }
+    return environment
+
+
+def _printable(value: Any) -> Any:
+    """Return a value as the template prints it: – for a missing one, and only characters that HTML allows."""
+    if value is None:
+        return NONE
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]", "\ufffd", value)
+
+
+def _signed(text: str) -> str:
+    """Return values of references with the signs of this page: a minus, and – for a missing one."""
+    return " / ".join(NONE if part == "-" else part.replace("-", "−") for part in text.split(" / "))
+
+
+def is_page(file: str | Path) -> bool:
+    """True if a report in this file is a page; Markdown has a name that ends in .md."""
+    return not str(file).endswith(".md")
+
+
+def write(report: Report, file: Path) -> None:
+    """Write a report. Raises InvalidInput where that cannot be done."""
+    with writing(file):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(render(report) if is_page(file) else as_markdown(report), encoding="utf-8")
+
+
+# ---- the opening ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Opening:
+    """The values of opening.html.j2."""
+
+    first: Sequence[str]
+    rest: Sequence[str]
+    """Folded."""
+    doubt: str
+    """How examples of talks that do not play were chosen; empty if all models hold their talks."""
+    pictures: Sequence[tuple[str, Sequence[Markup]]]
+    """The title of each family with its pictures."""
+    caption: str
+    """What the pictures show, and what they leave out."""
+
+
+def opening(data: Report) -> Opening:
+    """Return the opening of a report. What talks that do not play show stands before all else, and is not folded."""
+    told, pictures = head.answer(data), [(title, list(map(Markup, own))) for title, own in pairs.panels(data.pairs)]
+    if data.playing.withheld:
+        return Opening(told, (), playing.RULE, pictures, _caption(data))
+    shown = len(head.conclusions(data))
+    return Opening(told[:shown], told[shown:], "", pictures, _caption(data))
+
+
+def _caption(data: Report) -> str:
+    texts = [LINES]
+    if {row.mode for row in data.comparison} > {mode for each in data.pairs for mode in each.modes}:
+        texts.append("Scripts are not compared here: one author writes both sides.")
+    for model in dict.fromkeys(each.model for each in data.pairs if constructed(each.model)):
+        texts.append(f"{model} is a control: it was built to use the other side, so it shows what a gain looks like.")
+    return " ".join(texts)
+
+
+# ---- a family ------------------------------------------------------------------------------------------------------
+
+
+def _families(data: Report) -> Iterator[dict[str, Any]]:
+    """Yield for each family what the template says about it: head, tables, charts, remarks, quoted leaks and talks."""
+    heads = head.tables(data)
+    for name in in_order(row.family for row in data.comparison):
+        yield _part(name, data, [each for each in heads if each.family == name])
+
+
+def _part(name: str, data: Report, heads: Sequence[head.Head]) -> dict[str, Any]:
+    family, rows = family_of(name), [row for row in data.comparison if row.family == name]
+    models = {row.model for row in rows}
+    leaks = [leak for leak in data.leaks if leak.family == name]
+    told = {each.about.key for each in data.headline.families if each.family == name}
+    terms = [replace(each, meaning=of_family(each, name).meaning) for each in shown(data.measures, rows)]
+    referred = {each.key for each in terms if references.beside(data.references, each, rows)}
+    columns, same = head.constants(terms, rows, {SUCCESS.key, *referred} | told)
+    drawn = any(row.completed for row in rows)
+    figures = _figures(family, columns if drawn else [])
+    panels = [(end, caption, [panel(each, rows) for each in of]) for end, caption, of in figures]
+    curves = (each for each in data.curves if drawn and each.family == name)
+    courses = [curve(each) for each in curves if any(y for series in each.series for _, y in series.points)]
+    return {
+        "id": re.sub(r"\W", "-", name),
+        "title": title_of(family),
+        "about": family.about,
+        "heads": heads,
+        "rows": rows,
+        "table": sections.measure_table(rows, columns, data.references, published=False),
+        "same": same,  # lines about the measures that do not differ
+        "terms": terms,
+        "model": labelled(*models) if len(models) == 1 else "",
+        "below": heads[-1].same,
+        "unsearched": head.unsearched(data, name),
+        "notes": [*head.unjudged(data, name), *head.of_family(data, name)],
+        "references": references.sentences(data.references, name),
+        "panels": panels,
+        "courses": courses,
+        "charts": sum(len(own) for *_, own in panels) + len(courses),
+        "leaks": foremost(leaks),
+        "leaks_total": len(leaks),
+        "examples": [example for example in data.talks if example.family == name],
+    }
+
+
+def _figures(family: Family, columns: Sequence[Measure]) -> list[tuple[str, str, Sequence[Measure]]]:
+    """Return end of the id, caption and measures of each figure."""
+    by_key = {each.key: each for each in columns}
+    style, secrets = (
+        [each for each in columns if each.figure == figure and each.key not in family.figure]
+        for figure in ("style", "secrets")
+    )
+    of_style = "Style of the conversations, by mode."
+    return [
+        (
+            "o",
+            "Outcomes of the conversations, by mode." if style else of_style,
+            [by_key[key] for key in family.figure if key in by_key],
+        ),
+        ("s", of_style, style),
+        ("l", "Private facts that came out, by mode.", secrets),
+    ]
+
+
+# ---- example conversations -----------------------------------------------------------------------------------------
+
+
+def success_in(episode: StoredEpisode) -> Mapping[str, Any] | None:
+    """Return the score of success of an episode; None without one."""
+    return next((score for score in episode.scores if score["name"] == SUCCESS.score), None)
+
+
+def remarks_in(episode: StoredEpisode) -> Sequence[str]:
+    """Return what the family of an episode says of its scores."""
+    scores = {score["name"]: score["value"] for score in episode.scores if score["value"] is not None}
+    return family_of(episode.scenario.family).remarks(scores)
+
+
+def _colour(episode: StoredEpisode, rows: Sequence[Result]) -> int:
+    """Return the number of the colour of an episode's condition, which is a row of the report."""
+    own = [row for row in rows if (row.mode, row.see) == (episode.mode, episode.see)]
+    alike = [row for row in own if row.model == episode.model]
+    there = [row for row in alike if row.other_run == episode.run_id]
+    return next((row.twin or 0 for row in (*there, *alike, *own)), 0)
+
+
+def _notes_of(turn: MarkedTurn) -> list[tuple[str, str, str]]:
+    """Return (speaker, remark, fact or term) for leaks; without a leak, for first mentions of others' facts."""
+    speaker = turn.row["speaker"]
+    if turn.leaks:
+        return [(speaker, remark_on(leak), leak["fact"]) for leak in turn.leaks if remark_on(leak)]
+    return [(speaker, "does not hold this fact", term) for term in turn.strange]
+
+
+# ---- bars of a measure by condition --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -139,221 +361,3 @@ def curve(found: Course) -> dict[str, Any]:
         more = {"mode": series.mode, "path": path, "dots": [] if found.steps else places}
         drawn.append({**vars(series), **more})
     return {**vars(found), "series": drawn, "top": top}
-
-
-LINES = "A thin line is one scenario, a thick one several with the same values. Marks are means with 95% intervals."
-"""How every picture is read."""
-
-
-@dataclass(frozen=True)
-class Opening:
-    """The values of opening.html.j2."""
-
-    first: Sequence[str]
-    rest: Sequence[str]
-    """Folded."""
-    doubt: str
-    """How examples of talks that do not play were chosen; empty if all models hold their talks."""
-    pictures: Sequence[tuple[str, Sequence[Markup]]]
-    """The title of each family with its pictures."""
-    caption: str
-    """What the pictures show, and what they leave out."""
-
-
-def opening(data: Report) -> Opening:
-    """Return the opening of a report. What talks that do not play show stands before all else, and is not folded."""
-    told, pictures = head.answer(data), [(title, list(map(Markup, own))) for title, own in pairs.panels(data.pairs)]
-    if data.playing.withheld:
-        return Opening(told, (), playing.RULE, pictures, _caption(data))
-    shown = len(head.conclusions(data))
-    return Opening(told[:shown], told[shown:], "", pictures, _caption(data))
-
-
-def _caption(data: Report) -> str:
-    texts = [LINES]
-    if {row.mode for row in data.comparison} > {mode for each in data.pairs for mode in each.modes}:
-        texts.append("Scripts are not compared here: one author writes both sides.")
-    for model in dict.fromkeys(each.model for each in data.pairs if constructed(each.model)):
-        texts.append(f"{model} is a control: it was built to use the other side, so it shows what a gain looks like.")
-    return " ".join(texts)
-
-
-def _families(data: Report) -> Iterator[dict[str, Any]]:
-    """Yield for each family what the template says about it: head, tables, charts, remarks, quoted leaks and talks."""
-    heads = head.tables(data)
-    for name in in_order(row.family for row in data.comparison):
-        yield _part(name, data, [each for each in heads if each.family == name])
-
-
-def _part(name: str, data: Report, heads: Sequence[head.Head]) -> dict[str, Any]:
-    family, rows = family_of(name), [row for row in data.comparison if row.family == name]
-    models = {row.model for row in rows}
-    leaks = [leak for leak in data.leaks if leak.family == name]
-    told = {each.about.key for each in data.headline.families if each.family == name}
-    terms = [replace(each, meaning=of_family(each, name).meaning) for each in shown(data.measures, rows)]
-    referred = {each.key for each in terms if references.beside(data.references, each, rows)}
-    columns, same = head.constants(terms, rows, {SUCCESS.key, *referred} | told)
-    drawn = any(row.completed for row in rows)
-    figures = _figures(family, columns if drawn else [])
-    panels = [(end, caption, [panel(each, rows) for each in of]) for end, caption, of in figures]
-    curves = (each for each in data.curves if drawn and each.family == name)
-    courses = [curve(each) for each in curves if any(y for series in each.series for _, y in series.points)]
-    return {
-        "id": re.sub(r"\W", "-", name),
-        "title": title_of(family),
-        "about": family.about,
-        "heads": heads,
-        "rows": rows,
-        "table": sections.measure_table(rows, columns, data.references, published=False),
-        "same": same,  # lines about the measures that do not differ
-        "terms": terms,
-        "model": labelled(*models) if len(models) == 1 else "",
-        "below": heads[-1].same,
-        "unsearched": head.unsearched(data, name),
-        "notes": [*head.unjudged(data, name), *head.of_family(data, name)],
-        "references": references.sentences(data.references, name),
-        "panels": panels,
-        "courses": courses,
-        "charts": sum(len(own) for *_, own in panels) + len(courses),
-        "leaks": foremost(leaks),
-        "leaks_total": len(leaks),
-        "examples": [example for example in data.talks if example.family == name],
-    }
-
-
-def _figures(family: Family, columns: Sequence[Measure]) -> list[tuple[str, str, Sequence[Measure]]]:
-    """Return end of the id, caption and measures of each figure."""
-    by_key = {each.key: each for each in columns}
-    style, secrets = (
-        [each for each in columns if each.figure == figure and each.key not in family.figure]
-        for figure in ("style", "secrets")
-    )
-    of_style = "Style of the conversations, by mode."
-    return [
-        (
-            "o",
-            "Outcomes of the conversations, by mode." if style else of_style,
-            [by_key[key] for key in family.figure if key in by_key],
-        ),
-        ("s", of_style, style),
-        ("l", "Private facts that came out, by mode.", secrets),
-    ]
-
-
-def success_in(episode: StoredEpisode) -> Mapping[str, Any] | None:
-    """Return the score of success of an episode; None without one."""
-    return next((score for score in episode.scores if score["name"] == SUCCESS.score), None)
-
-
-def remarks_in(episode: StoredEpisode) -> Sequence[str]:
-    """Return what the family of an episode says of its scores."""
-    scores = {score["name"]: score["value"] for score in episode.scores if score["value"] is not None}
-    return family_of(episode.scenario.family).remarks(scores)
-
-
-def render(data: Report, back: str = "") -> str:
-    """Return one self-contained HTML page; `back` is the address of a page that it leads back to."""
-    data = with_colours(data)
-    heads = head.tables(data)
-    legend: dict[tuple[str, int | None], Result] = {}
-    for row in data.comparison:
-        legend.setdefault((row.mode, row.twin), row)
-    own = [row for row in data.comparison if not row.other]
-    completed, failed = sum(row.completed for row in own), sum(row.failed for row in own)
-    planned, started = data.run.episodes_planned, datetime.fromisoformat(data.run.started_utc)
-    return _environment().get_template("report.html.j2").render(
-        data=data,
-        run=data.run,
-        started=f"{started.day} {started:%B %Y, %H:%M} UTC",
-        modes=len({row.mode for row in data.comparison if row.completed}),
-        opening=opening(data),
-        back=back,
-        legend=list(legend.values()),
-        others=[row for row in legend.values() if row.twin and (row.other_run or not row.see)],
-        notes=head.notes(data),
-        places={each.model: f"model-{number}" for number, each in enumerate(each for each in heads if each.notes)},
-        families=list(_families(data)),
-        counts={"completed": completed, "failed": failed, "rest": planned - completed - failed},
-        resumable=failed < planned and not of_people(data.run.repro, data.run.models),
-        sections=list(sections.on_page(data)),
-        card=card_sections(data.card) if data.card else [],
-    )  # fmt: skip
-
-
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("localsim.reports.render"),
-        autoescape=True,
-        finalize=_printable,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.globals |= {
-        "invented": INVENTED,
-        "labelled": labelled,
-        "rule": RULE,
-        "short": partial(labelled, whole=False),
-        "words": words,
-        "notes_of": _notes_of,
-        "turns_of": marked_turns,
-        "colour_of": _colour,
-        "colours_of": marks.colours,
-        "success_of": success_in,
-        "remarks_of": remarks_in,
-    }
-    environment.filters |= {
-        "hits": hits_in,
-        "number": number_of,
-        "interval": interval_of,
-        "signed": _signed,
-    }
-    return environment
-
-
-def _printable(value: Any) -> Any:
-    """Return a value as the template prints it: – for a missing one, and only characters that HTML allows."""
-    if value is None:
-        return NONE
-    if isinstance(value, Markup) or not isinstance(value, str):
-        return value
-    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]", "\ufffd", value)
-
-
-def _signed(text: str) -> str:
-    """Return values of references with the signs of this page: a minus, and – for a missing one."""
-    return " / ".join(NONE if part == "-" else part.replace("-", "−") for part in text.split(" / "))
-
-
-# ---- example conversations -----------------------------------------------------------------------------------------
-
-
-def _colour(episode: StoredEpisode, rows: Sequence[Result]) -> int:
-    """Return the number of the colour of an episode's condition, which is a row of the report."""
-    own = [row for row in rows if (row.mode, row.see) == (episode.mode, episode.see)]
-    alike = [row for row in own if row.model == episode.model]
-    there = [row for row in alike if row.other_run == episode.run_id]
-    return next((row.twin or 0 for row in (*there, *alike, *own)), 0)
-
-
-def _notes_of(turn: MarkedTurn) -> list[tuple[str, str, str]]:
-    """Return (speaker, remark, fact or term) for leaks; without a leak, for first mentions of others' facts."""
-    speaker = turn.row["speaker"]
-    if turn.leaks:
-        return [(speaker, remark_on(leak), leak["fact"]) for leak in turn.leaks if remark_on(leak)]
-    return [(speaker, "does not hold this fact", term) for term in turn.strange]
-
-
-# ---- files -----------------------------------------------------------------------------------------------------------
-
-
-def is_page(file: str | Path) -> bool:
-    """True if a report in this file is a page; Markdown has a name that ends in .md."""
-    return not str(file).endswith(".md")
-
-
-def write(report: Report, file: Path) -> None:
-    """Write a report. Raises InvalidInput where that cannot be done."""
-    with writing(file):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(render(report) if is_page(file) else as_markdown(report), encoding="utf-8")

@@ -79,12 +79,6 @@ def controls_of(family: str) -> list[Control]:
     return [*family_of(family).controls, *general]
 
 
-def uncontrolled() -> list[str]:
-    """Return the keys of localsim's measures that no control covers."""
-    covered = {control.measure for family in FAMILIES.own for control in controls_of(family)}
-    return [measure.key for measure in measures_of() if measure.key not in covered]
-
-
 def run_controls(families: Sequence[str] = (), scenarios: int = SCENARIOS, player: str | None = None) -> list[Checked]:
     """Play the controls of some families (none: localsim's own), those of one player if it is named, in order.
 
