@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import localsim
 from localsim.__main__ import run as main
-from localsim.cli.running import run
+from localsim.cli.running.commands import run
 from localsim.conversation.episode import OVERFLOWS, REPRO_LEVELS, SIMULATED, Sampling
 from localsim.conversation.wording.variants import MOST
 from localsim.errors import InvalidInput

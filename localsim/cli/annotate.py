@@ -26,18 +26,19 @@ from localsim.annotation.records import MadeBy, answered, checked_rater, done, s
 from localsim.cli import completion
 from localsim.cli.answers import Answer, Note, answers
 from localsim.cli.common import (
-    Pages,
     Reassurance,
     Target,
     clean,
     colour_of,
+    conditions_argument,
     db_option,
     say,
     serve_pages,
     store_of,
     web_options,
+    write_file,
 )
-from localsim.errors import InvalidInput, writing
+from localsim.errors import InvalidInput
 
 _rater = click.option(
     "--rater", required=True, help="Pseudonym of the rater: letters, digits, _ and -; not a real name."
@@ -46,7 +47,6 @@ _task = click.option(
     "--task",
     type=click.Choice(TASKS),
     default="pairs",
-    show_default=True,
     help="Question to answer about the conversations.",
 )
 _KINDS: dict[str, MadeBy] = {"person": "person", "model": "language model"}
@@ -55,13 +55,9 @@ _kind = click.option(
     "kind",
     type=click.Choice(tuple(_KINDS)),
     default="person",
-    show_default=True,
     help="Kind of the rater: a person or a language model. Reports say which kind made the labels.",
 )
 _ties = click.option("--ties", is_flag=True, help="Allow the answer 0 (no difference) to a pair.")
-
-
-_conditions = click.argument("conditions", nargs=-1, metavar="[RUN[:CONDITION]]...", shell_complete=completion.runs)
 
 
 @click.group()
@@ -79,7 +75,7 @@ def annotate() -> None:
 
 
 @annotate.command()
-@_conditions
+@conditions_argument
 @web_options
 @db_option
 def serve(conditions: tuple[str, ...], host: str, port: int | None, open_browser: bool, db: str | None) -> None:
@@ -96,14 +92,15 @@ def serve(conditions: tuple[str, ...], host: str, port: int | None, open_browser
         chosen = selected(store, conditions) if conditions else None
     path = f"/annotate?run={chosen.key}" if chosen else "/annotate"
     several = chosen if chosen and chosen.conditions is not None else None
-    serve_pages(store, host, port, Pages(path, parts=("annotate",), open_browser=open_browser, selection=several), say)
+    parts = frozenset({"annotate"})
+    serve_pages(store, host, port, path, open_browser=open_browser, parts=parts, selection=several)
 
 
 # ---- asking --------------------------------------------------------------------------------------------------------
 
 
 @annotate.command()
-@_conditions
+@conditions_argument
 @_rater
 @_kind
 @_task
@@ -229,7 +226,7 @@ def _within(low: int, high: int) -> Callable[[str], int | None]:
 
 
 @annotate.command("undo")
-@_conditions
+@conditions_argument
 @_rater
 @_task
 @db_option
@@ -254,7 +251,7 @@ def undo_(conditions: tuple[str, ...], rater: str, task: Task, db: str | None) -
 
 
 @annotate.command()
-@_conditions
+@conditions_argument
 @_rater
 @_kind
 @_task
@@ -288,7 +285,7 @@ def bundle(
     with Reassurance("choosing the items"):
         chosen = selected(store, conditions)
         items = items_of(store, chosen, task, rater, ties=ties)
-        _write(Path(output), make_bundle(items, task, rater, title or TITLES[task], _KINDS[kind]))
+        write_file(Path(output), make_bundle(items, task, rater, title or TITLES[task], _KINDS[kind]))
     told = f"wrote {output}: {len(items)} items for {rater}"
     after = "next: the rater opens it, saves the answers and sends them back; then: localsim annotate import FILE"
     data = {"run_id": ", ".join(chosen.runs), "task": task, "rater": rater, "items": len(items), "output": output}
@@ -348,24 +345,18 @@ def labels(run: str, output: str, conversations: bool, db: str | None) -> Answer
     if not rows:
         hint = f"localsim annotate terminal {run_id} --rater NAME --task disclosures"
         raise InvalidInput(f"run {run_id} has no disclosures on which most raters agree", hint=hint)
-    _write(Path(output), "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    write_file(Path(output), "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
     disclosed = sum(len(row["disclosures"]) if conversations else row["label"] == "disclosed" for row in rows)
     kind = f"conversations, {disclosed} facts" if conversations else f"pairs, {disclosed} of them"
     data = {"run_id": run_id, "output": output, "rows": len(rows), "disclosed": disclosed}
     return Answer(data, [f"wrote {output}: {len(rows)} labelled {kind} disclosed"])
 
 
-def _write(file: Path, text: str) -> None:
-    with writing(file):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-
-
 # ---- results -------------------------------------------------------------------------------------------------------
 
 
 @annotate.command()
-@_conditions
+@conditions_argument
 @click.option("--all-raters", is_flag=True, help="Include raters who fail more than a third of the attention items.")
 @db_option
 @answers

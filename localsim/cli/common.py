@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localsim import paths
-from localsim.annotation.items import Selection
 from localsim.cli import completion
 from localsim.cli.answers import json_option as json_option
 from localsim.cli.answers import print_json as print_json
@@ -23,7 +21,7 @@ from localsim.cli.progress import clean as clean
 from localsim.cli.progress import colour_of as colour_of
 from localsim.cli.progress import say as say
 from localsim.cli.progress import wants_json
-from localsim.errors import InvalidInput
+from localsim.errors import InvalidInput, writing
 from localsim.machine import PORT
 from localsim.store.database import Store
 
@@ -58,6 +56,17 @@ def model_option(help_text: str, *names: str) -> Option:
     """Return an option that names a model: -m unless `names` say another one."""
     names = names or ("-m", "--model")
     return click.option(*names, metavar="MODEL", shell_complete=completion.models, help=help_text)
+
+
+class Listing(click.Group):
+    """A group that does what one of its commands does, usually `list`, if none is named."""
+
+    def __init__(self, *arguments: Any, default: str = "list", **options: Any) -> None:
+        super().__init__(*arguments, no_args_is_help=False, **options)
+        self._default = default
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, args or [self._default])
 
 
 class Target(click.Path):
@@ -173,6 +182,13 @@ def weights_from(value: str | None, sensitivity: float | None = None) -> Weights
     return Weights.named(BUILT_IN if value is None else value).at(sensitivity)
 
 
+def write_file(file: Path, text: str) -> None:
+    """Write a text to a file, whose folder is made. Raises InvalidInput."""
+    with writing(file):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+
 def output_option(help_text: str) -> Option:
     """Return the option -o FILE."""
     return click.option("-o", "--output", type=Target(dir_okay=False), help=help_text)
@@ -198,37 +214,23 @@ def _language(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
 language_option = click.option(
     "--language",
     default="en",
-    show_default=True,
     metavar="NAME",
     callback=_language,
     help="Show the pages in this language: en, de, es, fr, that of a plugin, or a file of phrases that ends in .toml.",
 )
 
 
-@dataclass(frozen=True)
-class Pages:
-    """The pages of a server, and the first one to open."""
+def serve_pages(store: Store, host: str, port: int | None, path: str, *, open_browser: bool, **content: Any) -> None:
+    """Serve pages until Ctrl-C, `path` first; `content` are fields of `web.serve.Content`.
 
-    path: str
-    model: str = "starter"
-    """The model that plays the roles no person takes."""
-    parts: tuple[str, ...] = ("view", "annotate", "play")
-    open_browser: bool = False
-    selection: Selection | None = None
-    """The conversations that raters judge; None lets them choose a run."""
-    language: str = "en"
-    """The language of the pages of players."""
-
-
-def serve_pages(store: Store, host: str, port: int | None, pages: Pages, tell: Callable[[str], None]) -> None:
-    """Serve pages until Ctrl-C. Raises InvalidInput if the packages for it are not installed."""
+    Raises InvalidInput if the packages for it are not installed.
+    """
     try:
         from localsim.web.serve import Address, Content, serve
     except ImportError as error:
         raise InvalidInput(f"the pages need {error.name}", hint=paths.installing("web")) from error
     place = Address(host, port or PORT, fixed=port is not None)
-    content = Content(store, pages.model, frozenset(pages.parts), pages.selection, Reassurance, pages.language)
-    serve(place, content, pages.path, tell, open_browser=pages.open_browser)
+    serve(place, Content(store, during=Reassurance, **content), path, say, open_browser=open_browser)
 
 
 def _gpu(_ctx: click.Context, _param: click.Parameter, value: str) -> str:

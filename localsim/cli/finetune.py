@@ -13,7 +13,7 @@ import click
 from localsim.backends.open import chosen_model
 from localsim.cli import completion
 from localsim.cli.answers import Answer, Note, Table, answers
-from localsim.cli.common import Finite, cluster_option, db_option, store_of, yes_option
+from localsim.cli.common import Finite, Listing, cluster_option, db_option, store_of, yes_option
 from localsim.cli.progress import Progress, say
 from localsim.conversation.episode import SIMULATED
 from localsim.errors import InvalidInput
@@ -119,12 +119,9 @@ class TrainingBar:
             say(f"step {progress.step} of {progress.steps}: {text}, {progress.seconds_left / 60:.0f} min left")
 
 
-@click.group(invoke_without_command=True)
-@click.pass_context
-def adapters(ctx: click.Context) -> None:
+@click.group(cls=Listing)
+def adapters() -> None:
     """List, show, verify and remove LoRA adapters."""
-    if ctx.invoked_subcommand is None:
-        ctx.invoke(list_)
 
 
 @adapters.command("list")

@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 
 from localsim.cli import completion
 from localsim.cli.answers import Answer, Note, Styled, Table, Text, answers, checked
-from localsim.cli.common import gpu_option, together, yes_option
+from localsim.cli.common import Listing, gpu_option, together, yes_option
 from localsim.cli.progress import Reassurance, say
 from localsim.cli.running.options import threads_option
 from localsim.cli.running.trying import try_
@@ -40,12 +40,9 @@ measuring_options = together(
 )
 
 
-@click.group(invoke_without_command=True)
-@click.pass_context
-def models(ctx: click.Context) -> None:
+@click.group(cls=Listing)
+def models() -> None:
     """List, fetch, verify and measure models (without a subcommand: the list)."""
-    if ctx.invoked_subcommand is None:
-        ctx.invoke(list_)
 
 
 models.add_command(try_)

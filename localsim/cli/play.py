@@ -13,7 +13,6 @@ from localsim.backends.scripted import PREFIX
 from localsim.cli import completion
 from localsim.cli.common import (
     HERE,
-    Pages,
     Reassurance,
     clean,
     colour_of,
@@ -73,10 +72,9 @@ _HELP: dict[ActionType, str] = {
     "--mode",
     type=click.Choice(["agents", "mindreaders"]),
     default="agents",
-    show_default=True,
     help="Show each side only its own information (agents), or everything (mindreaders).",
 )
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="Draw from this seed.")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, help="Draw from this seed.")
 @click.option(
     "--browser",
     is_flag=True,
@@ -114,8 +112,8 @@ def play(
             raise InvalidInput(
                 "scenario and role are chosen on the page", hint="leave them out, or play in the terminal"
             )
-        pages = Pages("/play", name, ("play",), open_browser, language=language)
-        serve_pages(store, host, port, pages, say)
+        about = {"model": name, "parts": frozenset({"play"}), "language": language}
+        serve_pages(store, host, port, "/play", open_browser=open_browser, **about)
         return
     if scenario is None or role is None:
         raise InvalidInput(
@@ -149,13 +147,10 @@ def play(
     "--mode",
     type=click.Choice(["both", "agents", "mindreaders"]),
     default="both",
-    show_default=True,
     help="Show players only their own side (agents), everything (mindreaders), or half of the talks each (both).",
 )
 @language_option
-@click.option(
-    "--seats", type=click.IntRange(1, 200), default=200, show_default=True, help="Let at most this many phones join."
-)
+@click.option("--seats", type=click.IntRange(1, 200), default=200, help="Let at most this many phones join.")
 @click.option(
     "--new",
     "fresh",

@@ -1,7 +1,8 @@
-"""localsim report, card, design, plot."""
+"""localsim report, card, design, plot, check, compare."""
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import textwrap
 from collections.abc import Sequence
@@ -25,9 +26,10 @@ from localsim.cli.common import (
     store_of,
     weights_from,
     weights_option,
+    write_file,
 )
-from localsim.cli.running.playing import refusal, strict_option
-from localsim.errors import InvalidInput, writing
+from localsim.cli.running.playing import playing_lines, refusal, strict_option
+from localsim.errors import DemandsFail, InvalidInput, writing
 from localsim.families import family_of, title_of
 from localsim.runs.plan import CONTRASTS
 from localsim.store.conditions import Condition, choices, without_episodes
@@ -234,13 +236,10 @@ def _seeds(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[in
 @click.option(
     "--contrast", type=click.Choice(list(CONTRASTS)), help="Plan for this difference between modes [the primary one]."
 )
-@click.option(
-    "--power", type=Finite(0.05, 0.99), default=0.8, show_default=True, help="Find the difference this often."
-)
+@click.option("--power", type=Finite(0.05, 0.99), default=0.8, help="Find the difference this often.")
 @click.option(
     "--seeds",
     default="1,2,5",
-    show_default=True,
     callback=_seeds,
     help="Plan for these numbers of episodes of each scenario and mode.",
 )
@@ -303,7 +302,6 @@ def _designed(found: Design) -> Text:
     "--output",
     type=Target(path_type=Path),
     default="figures",
-    show_default=True,
     help="Write the figures to this folder.",
 )
 @click.option(
@@ -361,3 +359,97 @@ def plot(
         else:
             files = figures(store, run_id, output, forms or ("svg", "png"), measures, chosen, others)
     return Answer(list(map(str, files)), map(str, files))
+
+
+@click.command()
+@click.argument("run", shell_complete=completion.runs)
+@click.argument("demands", nargs=-1, required=True)
+@click.option("--junit", "file", type=Target(dir_okay=False, path_type=Path), help="Also write JUnit XML.")
+@db_option
+@answers
+def check(run: str, demands: tuple[str, ...], file: Path | None, db: str | None) -> Answer:
+    """Check that a run meets demands, and end with exit code 6 if it does not.
+
+    A demand is a measure of the report, a sign and a number. It must hold in every row of the report, or in those of
+    one family, mode or model, whose name stands before a slash.
+
+    \b
+    localsim check @last "omniscient_leaks <= 0.1" "plays >= 90%"
+    localsim check @last "agents / success_rate >= 0.5" --junit check.xml
+    """
+    from localsim.reports import demands as checks
+    from localsim.reports.report import Ask, of
+
+    store = store_of(db)
+    run_id = store.run_id(run, unfinished=True)
+    report = of(store, Ask(run_id, figures=True))
+    found = list(checks.checked(report, [checks.demand_of(text, report) for text in demands]))
+    if file:
+        write_file(file, checks.junit(run_id, found))
+    lines = [
+        f"{'ok' if each.passed else 'NO'}  {each.demand.text}  "
+        f"{each.row.family} {each.row.condition} {each.row.model}: {each.number}"
+        for each in found
+    ]
+    failed = sum(not each.passed for each in found)
+    error = DemandsFail(f"{failed} of {len(found)} demands do not hold") if failed else None
+    return Answer({"run": run_id, "demands": [each.as_json() for each in found]}, lines, error)
+
+
+@click.command()
+@conditions_argument
+@click.option(
+    "--equivalent",
+    type=Finite(0),
+    metavar="MARGIN",
+    help="Also test that conditions differ by less than this, in every measure with a least and a greatest value.",
+)
+@click.option(
+    "--all", "everything", is_flag=True, help="Print every measure, and not only success, peeking, mentions and length."
+)
+@click.option(
+    "--secondary",
+    metavar="KEY[:CONTRAST],...",
+    default="",
+    help="Correct the p of these outcomes together, and call all others exploratory [those that the run declares].",
+)
+@db_option
+@answers
+def compare(
+    conditions: tuple[str, ...], equivalent: float | None, everything: bool, secondary: str, db: str | None
+) -> Answer:
+    """Compare the modes of a run, two runs, or any conditions, pair by pair on the same scenarios and seeds.
+
+    A condition is RUN:MODE, with +GRANTS where information was granted (@last:agents+goal), and RUN:MODE:MODEL if a
+    run has several models. NAME=RUN:MODE gives it a name in the table. The primary outcome, which `localsim run
+    --primary` declares, comes first; then the secondary ones, which --secondary declares, with p corrected together
+    (Holm). All others are exploratory, and their p are not corrected. --json has all rows.
+
+    \b
+    localsim compare @last
+    localsim compare @last --all
+    localsim compare @last --secondary turns,success_rate:authorship
+    localsim compare @last-1 @last --equivalent .1
+    localsim compare @last-1:agents @last:agents
+    localsim compare before=@last-1:agents taught=@last:agents script=@last-1:script
+    """
+    from localsim.reports.compose.between import compared
+    from localsim.runs.plan import secondary_in
+
+    if equivalent == 0:
+        raise click.BadParameter("a margin above 0", param_hint="--equivalent")
+    named, store = secondary_in(secondary), store_of(db)
+    with Reassurance("comparing pairs of episodes"):
+        found = compared(store, conditions or ("@last",), equivalent, named, everything=everything)
+
+    def text() -> Text:
+        yield from playing_lines(found.doubts)
+        for part in found.parts:
+            yield Styled(part.title, bold=True)
+            yield Table(part.heads, part.rows)
+            yield ""
+        if found.hidden:
+            yield f"{found.hidden} more measures: {shlex.join(['localsim', 'compare', *conditions, '--all'])}"
+        yield from found.lines
+
+    return Answer([row.as_json() for row in found.rows], text())

@@ -10,7 +10,7 @@ import click
 from localsim import plugins
 from localsim.cli import completion
 from localsim.cli.answers import Answer, Note, Styled, Table, Text, answers, print_json, print_text
-from localsim.cli.common import Target, db_option, files_argument, folder_option, model_option, store_of
+from localsim.cli.common import Listing, Target, db_option, files_argument, folder_option, model_option, store_of
 from localsim.cli.progress import say
 from localsim.conversation.rules.lines import described
 from localsim.conversation.scenario import LoadedScenario, Scenario, ScenarioFile
@@ -27,12 +27,9 @@ if TYPE_CHECKING:
     from localsim.runs.transfer.bringing import Brought
 
 
-@click.group(invoke_without_command=True)
-@click.pass_context
-def scenarios(ctx: click.Context) -> None:
+@click.group(cls=Listing)
+def scenarios() -> None:
     """List, show, validate, generate and import scenarios."""
-    if ctx.invoked_subcommand is None:
-        ctx.invoke(list_)
 
 
 @scenarios.command("list")

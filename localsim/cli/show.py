@@ -16,10 +16,10 @@ import click
 from localsim.backends.open import chosen_model
 from localsim.cli import completion
 from localsim.cli.answers import DIM, Answer, Styled, Table, Text, answers
-from localsim.cli.common import HERE, Pages, Target, db_option, serve_pages, store_of, web_options
-from localsim.cli.progress import Reassurance, clean, colour_of, say
+from localsim.cli.common import HERE, Target, db_option, serve_pages, store_of, web_options, write_file
+from localsim.cli.progress import Reassurance, clean, colour_of
 from localsim.conversation.scenario import AnswerKey
-from localsim.errors import DatabaseError, InvalidInput, LocalsimError, writing
+from localsim.errors import DatabaseError, InvalidInput, LocalsimError
 from localsim.models.registry import labelled
 from localsim.reports.evidence.interviews import options_of
 from localsim.reports.evidence.turns import hits_in, in_words, is_lucky, remark_on, unjudged_in, verdict_on
@@ -153,9 +153,7 @@ def _image(store: Store, episode_id: str, file: Path) -> Answer:
             "a conversation is drawn as SVG", where=str(file), hint=f"--image {file.with_suffix('.svg')}"
         )
     drawn = image(store, episode_id)
-    with writing(file):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(drawn, encoding="utf-8")
+    write_file(file, drawn)
     return Answer({"file": str(file)}, [str(file)])
 
 
@@ -343,4 +341,4 @@ def view(run: str | None, new: bool, host: str, port: int | None, open_browser: 
         hint = f"localsim view --new --db {db} starts a run in the browser; localsim run makes one too"
         raise DatabaseError("no database here yet", where=str(store.path), hint=hint)
     path = "/start" if new else f"/runs/{store.run_id(run)}" if run else "/"
-    serve_pages(store, host, port, Pages(path, chosen_model(None), open_browser=open_browser), say)
+    serve_pages(store, host, port, path, open_browser=open_browser, model=chosen_model(None))

@@ -10,6 +10,7 @@ import hashlib
 import json
 import secrets
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -161,7 +162,7 @@ def _searched(leaks: bool | None, models_json: str) -> bool:
 class Guests(Watcher):
     """Follows a run in which episodes begin as people come, and says when it ends."""
 
-    coming: Iterator[EpisodeSpec]
+    coming: deque[EpisodeSpec]
     """Episodes that have to begin; after it has been empty it may hold some again."""
 
     def leaves(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from localsim.backends.base import Backend, Done, Writing
@@ -82,6 +82,18 @@ class Summary:
     """Prompt tokens in the cache that another conversation had evaluated."""
     stopped: bool = False
 
+    def add(self, text: Generation) -> None:
+        """Count the tokens of a text."""
+        self.tokens_generated += text.generated_tokens
+        self.tokens_evaluated += text.evaluated_tokens
+        self.tokens_in_prompts += text.prompt_tokens
+        self.tokens_shared += text.shared_tokens
+
+    def end(self, *, failed: bool) -> None:
+        """Count an episode that has ended."""
+        self.failed += failed
+        self.completed += not failed
+
 
 @dataclass
 class _Live:
@@ -143,18 +155,18 @@ class Simulation:
 
     def run(
         self,
-        specs: Iterable[EpisodeSpec],
+        specs: Sequence[EpisodeSpec],
         recorded: Mapping[str, Sequence[Recorded]] | None = None,
         more: Callable[[], bool] = lambda: False,
         leaves: Callable[[], bool] = lambda: False,
     ) -> Summary:
         """Simulate all specs; if `should_stop` returns True, stop after the current turns.
 
-        While `more` returns True, it goes on when nothing is left to do, and asks the iterator of `specs` again. When
+        While `more` returns True, it goes on when nothing is left to do: a deque of `specs` may be filled again. When
         `leaves`, which is asked in every round, returns True, it returns at once.
         """
-        queue = iter(specs)
-        if isinstance(specs, Sequence):  # nobody knows yet what a class will play
+        queue = specs if isinstance(specs, deque) else deque(specs)
+        if queue is not specs:  # nobody knows yet what a class will play
             self._watcher.begins(specs)
         self._fill(queue, recorded or {})
         while self._waiting or more():
@@ -168,16 +180,16 @@ class Simulation:
             self._fill(queue, recorded or {})
             begun = sum(backend.writing() for backend in self._backends.values() if isinstance(backend, Writing))
             self._watcher.working(self._ended_tokens, self.summary.tokens_generated - self._ended_tokens + begun)
-        self.summary.stopped = self._live > 0 or next(queue, None) is not None
+        self.summary.stopped = self._live > 0 or bool(queue)
         return self.summary
 
-    def break_off(self, specs: Iterable[EpisodeSpec], error: str) -> None:
+    def break_off(self, specs: deque[EpisodeSpec], error: str) -> None:
         """End the episodes in progress, and those that have not begun, with an error."""
         for (name, ticket), (live, _) in list(self._waiting.items()):
             self._backends[name].cancel(ticket)
             self._end(live, error=error)
-        for spec in specs:
-            self._end(self._begun(spec, {}), error=error)
+        while specs:
+            self._end(self._begun(specs.popleft(), {}), error=error)
 
     def _drop_scripts(self) -> None:
         """Drop scripts that are being written: unlike a single turn they take long, and a resume begins them again."""
@@ -186,13 +198,10 @@ class Simulation:
                 self._backends[name].cancel(ticket)
                 del self._waiting[(name, ticket)]
 
-    def _fill(self, queue: Iterator[EpisodeSpec], recorded: Mapping[str, Sequence[Recorded]]) -> None:
+    def _fill(self, queue: deque[EpisodeSpec], recorded: Mapping[str, Sequence[Recorded]]) -> None:
         """Start episodes until `parallel` of them are running."""
-        while self._live < self._parallel and not self._should_stop():
-            spec = next(queue, None)
-            if spec is None:
-                return
-            self._advance(self._begun(spec, recorded), None)
+        while queue and self._live < self._parallel and not self._should_stop():
+            self._advance(self._begun(queue.popleft(), recorded), None)
 
     def _begun(self, spec: EpisodeSpec, recorded: Mapping[str, Sequence[Recorded]]) -> _Live:
         episode_id = episode_id_of(self._run_id, spec)
@@ -211,10 +220,7 @@ class Simulation:
             self._end(live, error=str(done.result))
             return
         live.tokens += done.result.generated_tokens
-        self.summary.tokens_generated += done.result.generated_tokens
-        self.summary.tokens_evaluated += done.result.evaluated_tokens
-        self.summary.tokens_in_prompts += done.result.prompt_tokens
-        self.summary.tokens_shared += done.result.shared_tokens
+        self.summary.add(done.result)
         self._watcher.tokens(done.result.generated_tokens)
         self._advance(live, done.result)
 
@@ -278,9 +284,6 @@ class Simulation:
         self._sink.episode_ended(live.episode_id, episode, records, (time.perf_counter() - live.started) * 1000)
         self._live -= 1
         self._ended_tokens += live.tokens
-        if error:
-            self.summary.failed += 1
-        else:
-            self.summary.completed += 1
+        self.summary.end(failed=bool(error))
         self._watcher.scored(live.spec, records)
         self._watcher.ended(episode)

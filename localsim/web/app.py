@@ -10,6 +10,7 @@ from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import State
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -127,19 +128,9 @@ def create_app(site: Site) -> Starlette:
         lifespan=_until_stored,
         exception_handlers={LocalsimError: _error_page, HTTPException: _http_error_page},
     )
-    app.state.store = site.store
-    app.state.parts = site.parts
-    app.state.access = site.rules.access
-    app.state.selection = site.selection
-    app.state.stage = Stage(site.store, site.model)
+    app.state = State({**vars(site), "access": site.rules.access, "stage": Stage(site.store, site.model)})
     # Whoever is on a network with an access token may look, but not occupy this computer with runs.
     app.state.desk = Desk(site.store) if "view" in site.parts and site.rules.access is None else None
-    app.state.hall = site.hall
-    app.state.before = site.before
-    app.state.lab = site.lab
-    app.state.form = site.form
-    app.state.phrases = site.phrases
-    app.state.during = site.during
     return app
 
 

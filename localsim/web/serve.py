@@ -21,7 +21,7 @@ from localsim.annotation.items import Selection
 from localsim.errors import BackendUnavailable, InvalidInput
 from localsim.machine import PORT
 from localsim.store.database import Store
-from localsim.web.app import During, Site, create_app
+from localsim.web.app import PARTS, During, Site, create_app
 from localsim.web.guard import HOST, Access, address_of, hosts_of, is_loopback, shown
 from localsim.web.phrases.table import find
 
@@ -48,9 +48,9 @@ class Content:
     """The database and pages of a server."""
 
     store: Store
-    model: str
+    model: str = "starter"
     """The model that plays the roles no person takes."""
-    parts: frozenset[str]
+    parts: frozenset[str] = frozenset(PARTS)
     selection: Selection | None = None
     """The conversations that raters judge; None lets them choose a run."""
     during: During = nullcontext

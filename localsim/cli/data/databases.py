@@ -9,18 +9,15 @@ import click
 
 from localsim import paths
 from localsim.cli.answers import Answer, Note, Table, Text, answers
-from localsim.cli.common import Option, Target, db_option, store_of
+from localsim.cli.common import Listing, Option, Target, db_option, store_of
 from localsim.cli.progress import Reassurance, say
 from localsim.conversation.episode import counted
 from localsim.errors import DatabaseError
 
 
-@click.group(invoke_without_command=True)
-@click.pass_context
-def db(ctx: click.Context) -> None:
+@click.group(cls=Listing, default="info")
+def db() -> None:
     """Show where the database is, check it, and work with many databases."""
-    if ctx.invoked_subcommand is None:
-        ctx.invoke(info)
 
 
 @db.command()

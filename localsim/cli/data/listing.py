@@ -10,19 +10,16 @@ import click
 
 from localsim.cli import completion
 from localsim.cli.answers import Answer, Note, Styled, Table, Text, answers
-from localsim.cli.common import db_option, run_argument, store_of, yes_option
+from localsim.cli.common import Listing, db_option, run_argument, store_of, yes_option
 from localsim.cli.progress import clean
 from localsim.conversation.episode import counted
 from localsim.runs import telling
 from localsim.store.queries import runs as queries
 
 
-@click.group(invoke_without_command=True)
-@click.pass_context
-def runs(ctx: click.Context) -> None:
+@click.group(cls=Listing)
+def runs() -> None:
     """List, show and remove runs."""
-    if ctx.invoked_subcommand is None:
-        ctx.invoke(list_)
 
 
 @runs.command("list")

@@ -127,10 +127,7 @@ class Assignments:
         held.recorded.append(record)
         held.losses = 0
         held.tokens += result.generated_tokens
-        self.summary.tokens_generated += result.generated_tokens
-        self.summary.tokens_evaluated += result.evaluated_tokens
-        self.summary.tokens_in_prompts += result.prompt_tokens
-        self.summary.tokens_shared += result.shared_tokens
+        self.summary.add(result)
         self._watcher.tokens(result.generated_tokens)
 
     def _end(self, episode_id: str, held: _Held, event: Ended) -> None:
@@ -139,10 +136,7 @@ class Assignments:
         self._recorder.episode_ended(episode_id, episode, scores, event.duration_ms)
         del self._held[episode_id]
         self._ended_tokens += held.tokens
-        if event.status == "failed":
-            self.summary.failed += 1
-        else:
-            self.summary.completed += 1
+        self.summary.end(failed=event.status == "failed")
         self._watcher.ended(episode)
 
     def lose(self, worker: str) -> int:

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
@@ -150,7 +150,7 @@ class Worker(Watcher):
         )
         error = ""
         try:
-            simulation.run(_Waiting(self._tasks), self._recorded, more=self._more)
+            simulation.run(self._tasks, self._recorded, more=self._more)
         except Exception as failure:  # noqa: BLE001 - a worker must report whatever ended it
             error = f"{type(failure).__name__}: {failure}"
         with self._changed:
@@ -176,18 +176,6 @@ class Worker(Watcher):
 
     def working(self, ended: int, running: int) -> None:  # noqa: ARG002 - the driver counts those that ended
         self._running = running
-
-
-class _Waiting(Iterator[EpisodeSpec]):
-    """The tasks that have not begun; after it was empty it may have some again."""
-
-    def __init__(self, tasks: deque[EpisodeSpec]) -> None:
-        self._tasks = tasks
-
-    def __next__(self) -> EpisodeSpec:
-        if not self._tasks:
-            raise StopIteration
-        return self._tasks.popleft()
 
 
 class _Stream(EventSink):

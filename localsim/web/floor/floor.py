@@ -10,7 +10,7 @@ import json
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -93,8 +93,7 @@ class Floor(runner.Guests):
         self._terms, self._say = terms, say
         beside_model = not all(map(self._is_quick, terms.models))
         self.players = Players(self.changed, beside_model=beside_model, timed=self.timed)
-        self._queue: deque[EpisodeSpec] = deque()
-        self.coming = _Coming(self._queue)
+        self.coming = deque()
         self._by_spec: dict[str, Live] = {}
         self._backends: Mapping[str, Backend] = {}
         self._answers: list[AnswerRow] = []
@@ -128,7 +127,7 @@ class Floor(runner.Guests):
         self.players.closing = self.register.ended
         for event in self._ledger.events if self._ledger else ():
             self._answers += self.answers_in(event)
-        self._queue.extend(live.spec for live in self.live.values() if not live.ended)
+        self.coming.extend(live.spec for live in self.live.values() if not live.ended)
         self._thread.start()
 
     def start(self) -> None:
@@ -285,7 +284,7 @@ class Floor(runner.Guests):
             self._ledger.append(line)
         self.register.apply(line)
         if event == "talk":
-            self._queue.append(self._add(self.register.meetings[fields["talk"]]).spec)
+            self.coming.append(self._add(self.register.meetings[fields["talk"]]).spec)
         self._answers += self.answers_in(line)
         self.changed.notify_all()
 
@@ -410,18 +409,6 @@ class Floor(runner.Guests):
         except Busy:
             with self.changed:
                 self._answers = answers + self._answers
-
-
-class _Coming(Iterator[EpisodeSpec]):
-    """The conversations that wait to begin; after it has been empty it may hold some again."""
-
-    def __init__(self, waiting: deque[EpisodeSpec]) -> None:
-        self._waiting = waiting
-
-    def __next__(self) -> EpisodeSpec:
-        if not self._waiting:
-            raise StopIteration
-        return self._waiting.popleft()
 
 
 def _not_now(action: Action) -> Refused:
