@@ -1,20 +1,73 @@
 """Finitely repeated 2x2 games (Akata et al., arXiv 2305.16867): both choose at the same time, then see the points.
 
 The 144 ordinal games are those of Rapoport, Guyer and Gordon as counted by Robinson and Goforth (2005): each player
-ranks the four outcomes without ties. The seven kinds follow Akata et al., section 2 (win-win 36, biased 44, second-best
-12, cyclic 18, unfair 19, prisoner's dilemmas 7, tragic 8).
+ranks the four outcomes 1 (worst) to 4 (best) without ties, and games that differ only in the names of options are one:
+24 * 24 / 4 = 144. The seven kinds follow Akata et al., section 2 (win-win 36, biased 44, second-best 12, cyclic 18,
+unfair 19, prisoner's dilemmas 7, tragic 8).
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import cache
+from itertools import permutations, product
+from typing import Any, Literal
 
 from localsim.families.games import base as g
-from localsim.families.games.money.ordinal import OPTIONS, ordinal
-from localsim.families.games.money.ordinal import Table as Points
 from localsim.families.games.replayed import Course, Replayed, Scene, Table
+
+OPTIONS = ("J", "F")
+CELLS = tuple(one + other for one, other in product(OPTIONS, OPTIONS))
+"""The first player's option, then the second's."""
+Points = Mapping[str, tuple[int, int]]
+"""Cell -> what the first and the second player win."""
+Kind = Literal["win-win", "biased", "second-best", "cyclic", "unfair", "prisoners", "tragic"]
+
+
+@cache
+def ordinal() -> tuple[tuple[Kind, Points], ...]:
+    """Return all games with their kinds, in a fixed order."""
+    found: dict[tuple[tuple[int, int], ...], Points] = {}
+    for ranks in product(permutations((1, 2, 3, 4)), repeat=2):
+        table = dict(zip(CELLS, zip(*ranks, strict=True), strict=True))
+        key = min(tuple(renamed[cell] for cell in CELLS) for renamed in _renamings(table))
+        found.setdefault(key, dict(zip(CELLS, key, strict=True)))
+    return tuple((kind_of(table), table) for table in found.values())
+
+
+def _renamings(table: Points) -> list[Points]:
+    other = dict(zip(OPTIONS, reversed(OPTIONS), strict=True))
+    rows = [table, {other[cell[0]] + cell[1]: won for cell, won in table.items()}]
+    return [*rows, *({cell[0] + other[cell[1]]: won for cell, won in each.items()} for each in rows)]
+
+
+def equilibria(table: Points) -> tuple[str, ...]:
+    """Return the cells in which nobody wins more by another option alone (pure Nash equilibria)."""
+    return tuple(
+        cell
+        for cell, (one, other) in table.items()
+        if all(one >= table[option + cell[1]][0] and other >= table[cell[0] + option][1] for option in OPTIONS)
+    )
+
+
+def kind_of(table: Points) -> Kind:
+    """Return the kind of a game of ranks: by its best equilibrium, and whether both prefer another outcome to it."""
+    cells = equilibria(table)
+    if not cells:
+        return "cyclic"
+    best = max(sorted(table[cell], reverse=True) for cell in cells)
+    if best == [4, 4]:
+        return "win-win"
+    if best == [4, 3]:
+        return "biased"
+    if best == [4, 2]:
+        return "unfair"
+    if best == [3, 3]:
+        return "second-best"
+    stuck = any(won[0] > table[cell][0] and won[1] > table[cell][1] for cell in cells for won in table.values())
+    return "prisoners" if stuck else "tragic"
+
 
 TABLES: Mapping[str, Points] = {
     "prisoners": {"JJ": (8, 8), "JF": (0, 10), "FJ": (10, 0), "FF": (5, 5)},

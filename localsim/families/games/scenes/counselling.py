@@ -18,7 +18,6 @@ from typing import Any
 from localsim.families.base import Curve, Played, Point
 from localsim.families.games import base as g
 from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Table
-from localsim.families.games.scenes.texts import CASES
 
 WAYS = ("ask", "reflect", "comfort", "suggest")
 """The ways of talking of a counsellor, in the order in which the scripted counsellor tries them."""
@@ -28,6 +27,59 @@ STAGES = (
     "Late stage: agree on one next step, and close the talk.",
 )
 NO_ADVICE = "none"
+CASES: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
+    (
+        "cannot sleep",
+        (
+            ("{name} lies awake until three in the morning", "awake"),
+            ("{name} made two bad mistakes with invoices", "invoices"),
+            ("{name} no longer answers calls from friends", "calls"),
+            ("{name} drinks wine alone every evening", "wine"),
+            ("{name} has borrowed money and told nobody", "borrowed"),
+        ),
+    ),
+    (
+        "quarrels at home",
+        (
+            ("{name} shouts at the children about homework", "homework"),
+            ("{name} works until nine on most evenings", "nine"),
+            ("{name} and the spouse eat in separate rooms", "rooms"),
+            ("{name} has found a flat to move out", "flat"),
+            ("{name} fears to become like a violent father", "father"),
+        ),
+    ),
+    (
+        "is tired of studying",
+        (
+            ("{name} skips the morning lectures", "lectures"),
+            ("{name} failed the chemistry exam twice", "chemistry"),
+            ("{name} tells the family that all marks are good", "marks"),
+            ("{name} would rather become a carpenter", "carpenter"),
+            ("{name} chose medicine because a sister died", "sister"),
+        ),
+    ),
+    (
+        "is afraid of meetings",
+        (
+            ("{name} leaves each meeting with a headache", "headache"),
+            ("{name} has said nothing in meetings since May", "May"),
+            ("{name} was laughed at during a presentation", "presentation"),
+            ("{name} has hidden a stammer since school", "stammer"),
+            ("{name} has turned down a promotion because of it", "promotion"),
+        ),
+    ),
+    (
+        "has lost interest in everything",
+        (
+            ("{name} has given up the choir", "choir"),
+            ("{name} stays in bed on Sundays until the evening", "Sundays"),
+            ("{name} retired in spring and misses the workshop", "workshop"),
+            ("{name} has not opened the letters from the hospital", "letters"),
+            ("{name} feels guilty about a brother's accident", "accident"),
+        ),
+    ),
+)
+"""A problem in a few words, and the things behind it from the surface to the core: (sentence, word that tells it)."""
 
 
 def _disclosed(played: Played) -> list[Point]:

@@ -13,8 +13,19 @@ from typing import Any
 
 from localsim.families.games import base as g
 from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Table
-from localsim.families.games.scenes.texts import MOTIONS, TOPICS
 
+MOTIONS = (
+    "schools should begin at ten in the morning",
+    "the town centre should be closed to cars",
+    "offices should work four days a week",
+    "museums should be free for everybody",
+    "every pupil should learn to cook at school",
+    "libraries should be open on Sundays",
+    "telephones should be banned from classrooms",
+    "the park should have a fenced area for dogs",
+)
+TOPICS = ("cost", "health", "fairness", "freedom")
+"""What an argument can be about."""
 SIDES = ("for", "against")
 STEP = 15
 """How far one new argument about the topic that they care about moves the scripted listeners."""

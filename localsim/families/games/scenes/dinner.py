@@ -17,8 +17,18 @@ from typing import Any
 
 from localsim.families.games import base as g
 from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Steps, Table
-from localsim.families.games.scenes.texts import SECRETS
 
+SECRETS = (
+    "a lost job",
+    "a wedding in secret",
+    "a house that was sold",
+    "a prize in the lottery",
+    "a broken heirloom",
+    "a plan to emigrate",
+    "a failed exam",
+    "a debt at the bank",
+)
+"""What somebody can hide from the family."""
 PASSING = ("confide", "announce")
 """The moves that pass on who hides a secret."""
 

@@ -16,8 +16,8 @@ from typing import Any
 
 from localsim.families.games import base as g
 from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Table
-from localsim.families.games.scenes.texts import PLACES
 
+PLACES = ("kitchen", "garden", "attic", "cellar", "library", "hall")
 ACTS = ("say", "do", "go")
 """What characters can do."""
 
