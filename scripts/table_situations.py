@@ -28,7 +28,7 @@ from localsim.conversation.episode import MODES, Mode  # noqa: E402
 from localsim.errors import LocalsimError  # noqa: E402
 from localsim.reports.audit import audit_run  # noqa: E402
 from localsim.runs.plan import Plan  # noqa: E402
-from localsim.scenarios.casting.find import find_casting  # noqa: E402
+from localsim.scenarios.find import find_casting  # noqa: E402
 from localsim.scenarios.casting.rules import load_situation  # noqa: E402
 from localsim.scenarios.casting.situations import Situation, situation_files  # noqa: E402
 from localsim.store.database import Store  # noqa: E402

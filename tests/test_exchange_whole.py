@@ -22,7 +22,7 @@ from localsim.runs.plan import Plan
 from localsim.runs.scripted import simulated
 from localsim.runs.transfer.inspect_log import _message
 from localsim.runs.transfer.sending import CANNOT_HOLD
-from localsim.scenarios.casting.find import find_casting
+from localsim.scenarios.find import find_casting
 from localsim.scenarios.casting.situations import situation_files
 from localsim.scenarios.find import every_loaded, shipped_sources
 from localsim.scenarios.formats import sotopia_out, sotopia_talks

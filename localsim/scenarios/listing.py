@@ -10,7 +10,7 @@ from typing import Any
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput
 from localsim.scenarios.casting.cast import casted
-from localsim.scenarios.casting.find import people_beside
+from localsim.scenarios.find import people_beside
 from localsim.scenarios.casting.rules import load_situation
 from localsim.scenarios.casting.situations import filled, situation_files
 from localsim.scenarios.documents import keys_of

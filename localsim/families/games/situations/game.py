@@ -24,7 +24,7 @@ from localsim.families.games.situations.meaning import (
     right,
 )
 from localsim.families.games.situations.players import PLAYERS, solver
-from localsim.families.games.situations.state import (
+from localsim.families.games.situations.meaning import (
     ALL,
     answer_of,
     issues_of,

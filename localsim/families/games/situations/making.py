@@ -23,7 +23,7 @@ from localsim.families.games.situations.meaning import (
     parse_meanings,
     right,
 )
-from localsim.families.games.situations.state import ALL, answer_of
+from localsim.families.games.situations.meaning import ALL, answer_of
 
 DEFAULTS: Mapping[str, Any] = {"rule": "fits", "options": 6, "people": 2, "secret": False, "tell": False}
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")

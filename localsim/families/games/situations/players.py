@@ -25,7 +25,7 @@ from localsim.families.games.situations.meaning import (
     right,
     said,
 )
-from localsim.families.games.situations.state import ALL, issues_of, open_proposal
+from localsim.families.games.situations.meaning import ALL, issues_of, open_proposal
 from localsim.families.players import Player
 
 _LONGEST = 270
@@ -140,4 +140,3 @@ PLAYERS: Mapping[str, Player] = {
     "refuser": _refuser,
     "guesser": _guesser,
 }
-__all__ = ["ALL", "PLAYERS", "solver"]
