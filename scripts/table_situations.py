@@ -28,9 +28,9 @@ from localsim.conversation.episode import MODES, Mode  # noqa: E402
 from localsim.errors import LocalsimError  # noqa: E402
 from localsim.reports.audit import audit_run  # noqa: E402
 from localsim.runs.plan import Plan  # noqa: E402
-from localsim.scenarios.find import find_casting  # noqa: E402
 from localsim.scenarios.casting.rules import load_situation  # noqa: E402
 from localsim.scenarios.casting.situations import Situation, situation_files  # noqa: E402
+from localsim.scenarios.find import find_casting  # noqa: E402
 from localsim.store.database import Store  # noqa: E402
 from localsim.store.queries import reports as queries  # noqa: E402
 from localsim.store.queries.runs import episodes, runs_named  # noqa: E402

@@ -14,8 +14,7 @@ import pytest
 from localsim.__main__ import run
 from localsim.conversation.scenario import RelationshipLevel
 from localsim.errors import ScenarioInvalid
-from localsim.scenarios.casting.people import Person, load_people
-from localsim.scenarios.casting.people import Relations
+from localsim.scenarios.casting.people import Person, Relations, load_people
 from localsim.scenarios.casting.rules import load_situation, parse_situation
 from localsim.scenarios.casting.sample import sample
 from localsim.scenarios.casting.situations import Needs, Situation, situation_files

@@ -22,9 +22,8 @@ from localsim.runs.plan import Plan
 from localsim.runs.scripted import simulated
 from localsim.runs.transfer.inspect_log import _message
 from localsim.runs.transfer.sending import CANNOT_HOLD
-from localsim.scenarios.find import find_casting
 from localsim.scenarios.casting.situations import situation_files
-from localsim.scenarios.find import every_loaded, shipped_sources
+from localsim.scenarios.find import every_loaded, find_casting, shipped_sources
 from localsim.scenarios.formats import sotopia_out, sotopia_talks
 from localsim.scenarios.formats.sotopia_talks import SAME_NAME, STRANGERS, UNKNOWN
 from localsim.scenarios.parse import parse_scenario

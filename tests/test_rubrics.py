@@ -25,8 +25,8 @@ from localsim.reports.evidence import rubrics
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.scenarios.find import find_scenarios
-from localsim.scenarios.writing import validated
 from localsim.scenarios.rubrics import Rubric, find_rubric, parse_rubric, rubric_files, shipped_rubric
+from localsim.scenarios.writing import validated
 from localsim.store.database import Store
 from localsim.store.records import score_records
 from tests.conftest import Quiet, generated

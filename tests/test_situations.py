@@ -22,15 +22,13 @@ from localsim.runs.plan import Plan
 from localsim.runs.runner import start
 from localsim.runs.scripted import simulated
 from localsim.scenarios.casting.cast import cast, castings
-from localsim.scenarios.find import people_beside
-from localsim.scenarios.casting.people import load_people
+from localsim.scenarios.casting.people import Relations, load_people
 from localsim.scenarios.casting.playing import FOILS, SOLVER, played, scores_of, unplayable
-from localsim.scenarios.casting.people import Relations
 from localsim.scenarios.casting.rules import load_situation, parse_situation
 from localsim.scenarios.casting.situations import situation_files
-from localsim.scenarios.find import find_scenarios
-from localsim.scenarios.writing import validated
+from localsim.scenarios.find import find_scenarios, people_beside
 from localsim.scenarios.parse import dump_scenario, parse_scenario
+from localsim.scenarios.writing import validated
 from localsim.store.database import Store
 from tests.conftest import Quiet
 from tests.games import after

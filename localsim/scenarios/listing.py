@@ -10,11 +10,10 @@ from typing import Any
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput
 from localsim.scenarios.casting.cast import casted
-from localsim.scenarios.find import people_beside
 from localsim.scenarios.casting.rules import load_situation
 from localsim.scenarios.casting.situations import filled, situation_files
 from localsim.scenarios.documents import keys_of
-from localsim.scenarios.find import Source, shipped_sources, sources_of
+from localsim.scenarios.find import Source, people_beside, shipped_sources, sources_of
 from localsim.scenarios.tagging import Tags, tags_of, vocabulary
 
 

@@ -12,8 +12,7 @@ from localsim.conversation.scenario import Agent, Fact, Info, Limits, Relationsh
 from localsim.errors import InvalidInput
 from localsim.families.base import listed
 from localsim.families.games.situations.meaning import ALL, answer_of
-from localsim.scenarios.casting.people import Person
-from localsim.scenarios.casting.people import Relations
+from localsim.scenarios.casting.people import Person, Relations
 from localsim.scenarios.casting.situations import Role, Situation, filled, param_of
 
 FAMILY = "situations"

@@ -16,8 +16,7 @@ from pydantic import Field
 
 from localsim.conversation.rules.values import Amount, Identifier, Param, Place, Text, Value
 from localsim.conversation.scenario import DisclosureRule, Info, RelationshipLevel
-from localsim.families.games.situations.meaning import TELL, Issue, Meaning, Rule, parse_meanings
-from localsim.families.games.situations.meaning import ALL
+from localsim.families.games.situations.meaning import ALL, TELL, Issue, Meaning, Rule, parse_meanings
 from localsim.scenarios.documents import shipped_files
 
 Kind = Literal["information", "bargaining", "division", "persuasion", "norms", "favours", "support", "secrets"]

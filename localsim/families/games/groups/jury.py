@@ -267,9 +267,9 @@ def _pooling(seen: g.Observation, rng: random.Random) -> g.Action:
     return g.Action("speak", ", ".join(f"the {who} says {says}" for who, says in own.items()).capitalize() + f".{ask}")
 
 
-def _always_guilty(seen: g.Observation, rng: random.Random) -> g.Action:
-    return g.move("vote", SIDES[0]) if seen.may("vote") else g.Action("speak", "I do not trust anybody.")
-
-
-Jury.players = {"own": _own, "pooling": _pooling, "always-guilty": _always_guilty}
+Jury.players = {
+    "own": _own,
+    "pooling": _pooling,
+    "always-guilty": g.taking(g.move("vote", SIDES[0]), g.Action("speak", "I do not trust anybody.")),
+}
 Jury.sensible = "pooling"

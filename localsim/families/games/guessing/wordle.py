@@ -283,17 +283,11 @@ def _careless(seen: g.Observation, rng: random.Random) -> g.Action:
     return g.move("guess", rng.choice(WORDS))
 
 
-def _no_word(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Guess what is no word."""
-    return g.move("guess", "zzzzz")
-
-
-PLAYERS: Mapping[str, g.Player] = {
+Wordle.players = {
     "best-split": _best_split,
     "fitting": _fitting,
     "silent": _silent,
     "careless": _careless,
-    "no-word": _no_word,
+    "no-word": g.taking(g.move("guess", "zzzzz")),
 }
-Wordle.players = PLAYERS
 Wordle.sensible = "best-split"

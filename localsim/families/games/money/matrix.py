@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import permutations, product
 from typing import Any, Literal
 
@@ -184,50 +184,42 @@ def _history(seen: g.Observation) -> tuple[list[str], list[str]]:
     )
 
 
-def _fixed(pattern: Sequence[str]) -> g.Player:
-    """Return a player that chooses after a pattern; its last option again and again."""
-
-    def play(seen: g.Observation, rng: random.Random) -> g.Action:
-        return g.move("choose", pattern[min(len(_history(seen)[0]), len(pattern) - 1)])
-
-    return play
+def _fixed(seen: g.Observation, rng: random.Random, *, pattern: str, again: bool = False) -> g.Action:
+    """Choose after a pattern, then its last option, or, with `again`, the pattern from its start."""
+    own = len(_history(seen)[0])
+    return g.move("choose", pattern[own % len(pattern) if again else min(own, len(pattern) - 1)])
 
 
-def _alternating(first: str) -> g.Player:
-    second = next(option for option in OPTIONS if option != first)
-
-    def play(seen: g.Observation, rng: random.Random) -> g.Action:
-        return g.move("choose", (first, second)[len(_history(seen)[0]) % 2])
-
-    return play
-
-
-def _replying(first: str, *, after: int = 1, forgives: bool = True, reverse: bool = False) -> g.Player:
-    """Return a player of the tit-for-tat kind: F after so many F of the other in a row, else J.
+def _replying(
+    seen: g.Observation,
+    rng: random.Random,
+    *,
+    first: str = "J",
+    after: int = 1,
+    forgives: bool = True,
+    reverse: bool = False,
+) -> g.Action:
+    """Choose F after so many F of the other in a row, else J, as tit-for-tat does.
 
     `forgives` False: F for ever after the first. `reverse`: the other way round.
     """
-
-    def play(seen: g.Observation, rng: random.Random) -> g.Action:
-        own, theirs = _history(seen)
-        if not own:
-            return g.move("choose", first)
-        angry = "F" in theirs if not forgives else len(theirs) >= after and set(theirs[-after:]) == {"F"}
-        return g.move("choose", "F" if angry != reverse else "J")
-
-    return play
+    own, theirs = _history(seen)
+    if not own:
+        return g.move("choose", first)
+    angry = "F" in theirs if not forgives else len(theirs) >= after and set(theirs[-after:]) == {"F"}
+    return g.move("choose", "F" if angry != reverse else "J")
 
 
 Matrix.players = {
-    "always-j": _fixed("J"),
-    "always-f": _fixed("F"),
-    "defect-once": _fixed("FJ"),
-    "alternate-jf": _alternating("J"),
-    "alternate-fj": _alternating("F"),
-    "tit-for-tat": _replying("J"),
-    "tit-for-two-tats": _replying("J", after=2),
-    "suspicious": _replying("F"),
-    "reverse": _replying("J", reverse=True),
-    "grim": _replying("J", forgives=False),
+    "always-j": partial(_fixed, pattern="J"),
+    "always-f": partial(_fixed, pattern="F"),
+    "defect-once": partial(_fixed, pattern="FJ"),
+    "alternate-jf": partial(_fixed, pattern="JF", again=True),
+    "alternate-fj": partial(_fixed, pattern="FJ", again=True),
+    "tit-for-tat": _replying,
+    "tit-for-two-tats": partial(_replying, after=2),
+    "suspicious": partial(_replying, first="F"),
+    "reverse": partial(_replying, reverse=True),
+    "grim": partial(_replying, forgives=False),
 }
 Matrix.sensible = "tit-for-tat"

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from localsim.families.base import Curve, Played, Point
@@ -259,7 +260,7 @@ class Counselling(Replayed):
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         client = seen.agents[1].name
-        return _steady(seen, rng) if seen.viewer != client and g.known(seen, "opens", client) else None
+        return _playing(seen, rng) if seen.viewer != client and g.known(seen, "opens", client) else None
 
 
 def things_told(talk: g.Transcript) -> list[str]:
@@ -291,19 +292,15 @@ def _is(turn: g.Turn, kind: str) -> bool:
 # ---- players -------------------------------------------------------------------------------------------------------
 
 
-def _playing(tells: str = "guarded", *, follows: bool = True) -> g.Player:
-    """Return a player of all three roles; clients tell `guarded`, `open`, `backwards` or `silent`."""
-
-    def play(seen: g.Observation, rng: random.Random) -> g.Action:
-        if seen.may("reveal"):
-            return _client(seen, tells)
-        if seen.may("say"):
-            return _counsellor(seen, follows=follows)
-        told = len(things_told(seen.transcript)) / seen.game["things"]
-        rating = round(1 + 4 * told)
-        return g.move("review", rating, _best_way(seen)) if seen.may("review") else g.move("rate", rating)
-
-    return play
+def _playing(seen: g.Observation, rng: random.Random, *, tells: str = "guarded", follows: bool = True) -> g.Action:
+    """Play all three roles; clients tell `guarded`, `open`, `backwards` or `silent`."""
+    if seen.may("reveal"):
+        return _client(seen, tells)
+    if seen.may("say"):
+        return _counsellor(seen, follows=follows)
+    told = len(things_told(seen.transcript)) / seen.game["things"]
+    rating = round(1 + 4 * told)
+    return g.move("review", rating, _best_way(seen)) if seen.may("review") else g.move("rate", rating)
 
 
 def _client(seen: g.Observation, tells: str) -> g.Action:
@@ -339,12 +336,11 @@ def _best_way(seen: g.Observation) -> str:
     return next((way for way in WAYS if way not in tried), WAYS[0])
 
 
-_steady = _playing()
 Counselling.players = {
-    "steady": _steady,
-    "open": _playing("open"),
-    "backwards": _playing("backwards"),
-    "silent": _playing("silent"),
-    "deaf": _playing(follows=False),
+    "steady": _playing,
+    "open": partial(_playing, tells="open"),
+    "backwards": partial(_playing, tells="backwards"),
+    "silent": partial(_playing, tells="silent"),
+    "deaf": partial(_playing, follows=False),
 }
 Counselling.sensible = "steady"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from localsim.families.games import base as g
@@ -205,7 +206,7 @@ class Debate(Replayed):
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         sees = seen.may("argue") and g.known(seen, "cares", seen.agents[2].name) is not None
-        return _fair(seen, rng) if sees else None
+        return _playing(seen, rng) if sees else None
 
 
 def shifts(first: Sequence[float], last: Sequence[float]) -> tuple[float, float]:
@@ -227,25 +228,21 @@ def _view(scenario: g.Scenario, name: str) -> float:
 # ---- players -------------------------------------------------------------------------------------------------------
 
 
-def _playing(listening: str) -> g.Player:
-    """Return a player of all roles; its listeners are `fair`, `stubborn`, `swayed` or `contrary`."""
-
-    def play(seen: g.Observation, rng: random.Random) -> g.Action:
-        if seen.may("argue"):
-            return _argument(seen, rng)
-        if seen.may("ask"):
-            return g.move("ask", rng.choice([agent.name for agent in seen.agents[:2]]), text="What does it cost?")
-        if seen.may("rate"):
-            own = [turn for turn in seen.transcript.of("rate") if turn.speaker == seen.viewer]
-            view = float(g.known(seen, "view") or 50)
-            return g.move("rate", round(_rating(seen, listening, view) if own else _first(listening, view)))
-        if seen.may("verdict"):
-            first, *_, last = [turn.number for turn in seen.transcript.of("rate") if turn.speaker == seen.viewer]
-            up = last > first if last != first else first > 50
-            return g.move("verdict", "for" if up or listening == "swayed" else "against", text="I have decided.")
-        return g.Action("speak", "I think the answer is clear.")
-
-    return play
+def _playing(seen: g.Observation, rng: random.Random, *, listening: str = "fair") -> g.Action:
+    """Play all roles; listeners are `fair`, `stubborn`, `swayed` or `contrary`."""
+    if seen.may("argue"):
+        return _argument(seen, rng)
+    if seen.may("ask"):
+        return g.move("ask", rng.choice([agent.name for agent in seen.agents[:2]]), text="What does it cost?")
+    if seen.may("rate"):
+        own = [turn for turn in seen.transcript.of("rate") if turn.speaker == seen.viewer]
+        view = float(g.known(seen, "view") or 50)
+        return g.move("rate", round(_rating(seen, listening, view) if own else _first(listening, view)))
+    if seen.may("verdict"):
+        first, *_, last = [turn.number for turn in seen.transcript.of("rate") if turn.speaker == seen.viewer]
+        up = last > first if last != first else first > 50
+        return g.move("verdict", "for" if up or listening == "swayed" else "against", text="I have decided.")
+    return g.Action("speak", "I think the answer is clear.")
 
 
 def _first(listening: str, view: float) -> float:
@@ -272,6 +269,5 @@ def _argument(seen: g.Observation, rng: random.Random) -> g.Action:
     return g.move("argue", topic, text=f"Think of the {topic}.")
 
 
-_fair = _playing("fair")
-Debate.players = {"fair": _fair, **{name: _playing(name) for name in ("stubborn", "swayed", "contrary")}}
+Debate.players = {name: partial(_playing, listening=name) for name in ("fair", "stubborn", "swayed", "contrary")}
 Debate.sensible = "fair"

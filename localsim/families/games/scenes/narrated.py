@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from localsim.families.games import base as g
@@ -249,11 +250,9 @@ def _search(seen: g.Observation, wanted: str, here: str) -> str:
     return min(places, key=lambda place: last[place])
 
 
-def _acting(name: str, *, to_all: bool = False) -> g.Player:
-    def play(seen: g.Observation, rng: random.Random) -> g.Action:
-        return g.move(name, text="I sing a song.") if seen.may("go") else _narrates(seen, to_all=to_all)
-
-    return play
+def _busy(seen: g.Observation, rng: random.Random, *, to_all: bool = False) -> g.Action:
+    """Act and go nowhere; as a narrator tell what happens to the people there, or `to_all`."""
+    return g.move("do", text="I sing a song.") if seen.may("go") else _narrates(seen, to_all=to_all)
 
 
 def _warden(seen: g.Observation, rng: random.Random) -> g.Action:
@@ -261,5 +260,5 @@ def _warden(seen: g.Observation, rng: random.Random) -> g.Action:
     return _seeker(seen, rng) if seen.may("go") else _narrates(seen, grants=False)
 
 
-Narrated.players = {"seeker": _seeker, "busy": _acting("do"), "crier": _acting("do", to_all=True), "warden": _warden}
+Narrated.players = {"seeker": _seeker, "busy": _busy, "crier": partial(_busy, to_all=True), "warden": _warden}
 Narrated.sensible = "seeker"

@@ -15,24 +15,22 @@ from typing import Any
 from localsim.families.games import base as g
 from localsim.families.games.situations.making import DEFAULTS, made
 from localsim.families.games.situations.meaning import (
+    ALL,
     TELL,
     Settlement,
+    answer_of,
     is_right,
+    issues_of,
     matching,
+    open_proposal,
     parse_meanings,
     points,
     right,
-)
-from localsim.families.games.situations.players import PLAYERS, solver
-from localsim.families.games.situations.meaning import (
-    ALL,
-    answer_of,
-    issues_of,
-    open_proposal,
     settlement_of,
     settling_turns,
     sides_of,
 )
+from localsim.families.games.situations.players import PLAYERS, solver
 
 _TASKS: Mapping[str, Mapping[str, Any]] = {
     "best": {"rule": "best"},

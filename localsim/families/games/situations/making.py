@@ -15,15 +15,16 @@ from localsim.conversation.scenario import Agent, Fact, Limits, ScenarioFile
 from localsim.families.base import listed, merged
 from localsim.families.games import base as g
 from localsim.families.games.situations.meaning import (
+    ALL,
     TELL,
     Issue,
     Meaning,
     Rule,
+    answer_of,
     favourite,
     parse_meanings,
     right,
 )
-from localsim.families.games.situations.meaning import ALL, answer_of
 
 DEFAULTS: Mapping[str, Any] = {"rule": "fits", "options": 6, "people": 2, "secret": False, "tell": False}
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")

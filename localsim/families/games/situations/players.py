@@ -21,11 +21,12 @@ from localsim.families.games.situations.meaning import (
     Settlement,
     favourite,
     heard,
+    issues_of,
+    open_proposal,
     parse_meanings,
     right,
     said,
 )
-from localsim.families.games.situations.meaning import ALL, issues_of, open_proposal
 from localsim.families.players import Player
 
 _LONGEST = 270

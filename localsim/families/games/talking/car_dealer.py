@@ -283,15 +283,9 @@ def _haggler(seen: g.Observation, rng: random.Random) -> g.Action:
     return g.Action("speak", f"I would like {with_article(wishes[0])} {wishes[1]} with {g.listed(wishes[2:])}.")
 
 
-def _refuser(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Walk away from the first offer."""
-    return g.move("walk-away") if seen.may("walk-away") else _haggler(seen, rng)
-
-
-def _yes_sayer(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Accept the first offer."""
-    return g.move("accept") if seen.may("accept") else _haggler(seen, rng)
-
-
-CarDealer.players = {"haggler": _haggler, "refuser": _refuser, "yes-sayer": _yes_sayer}
+CarDealer.players = {
+    "haggler": _haggler,
+    "refuser": g.taking(g.move("walk-away"), otherwise=_haggler),
+    "yes-sayer": g.taking(g.move("accept"), otherwise=_haggler),
+}
 CarDealer.sensible = "haggler"

@@ -275,23 +275,13 @@ def _blurter(seen: g.Observation, rng: random.Random) -> g.Action:
     return g.Action(action.type, text, action.values)
 
 
-def _refuser(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Refuse every film."""
-    return g.move("reject") if seen.may("reject") else _guesser(seen, rng)
-
-
-def _yes_sayer(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Accept any film."""
-    return g.move("accept") if seen.may("accept") else _guesser(seen, rng)
-
-
 Films.players = {
     "best-question": _best_question,
     "all-questions": _all_questions,
     "guesser": _guesser,
     "liar": _liar,
     "blurter": _blurter,
-    "refuser": _refuser,
-    "yes-sayer": _yes_sayer,
+    "refuser": g.taking(g.move("reject"), otherwise=_guesser),
+    "yes-sayer": g.taking(g.move("accept"), otherwise=_guesser),
 }
 Films.sensible = "best-question"

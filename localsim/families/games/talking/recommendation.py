@@ -17,6 +17,7 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from localsim.families.games import base as g
@@ -231,29 +232,25 @@ def _true(seen: g.Observation, rng: random.Random) -> g.Action:
     return g.move("yes" if right else "no")
 
 
-def _adviser(*, near: bool, early: bool) -> g.Player:
-    """Return a player that asks what splits the candidates best, and recommends when the list holds them.
+def _adviser(seen: g.Observation, rng: random.Random, *, learns: bool = False) -> g.Action:
+    """Ask what splits the candidates best, and recommend when the list holds them.
 
-    `near`: ask neighbours only, and weight the candidates. `early`: recommend when the list holds half of their weight.
+    `learns`: ask neighbours only, weight the candidates, and recommend when the list holds half of their weight.
     """
-
-    def play(seen: g.Observation, rng: random.Random) -> g.Action:
-        if not seen.may("ask"):
-            return _true(seen, rng)
-        items, size, path = seen.game["items"], seen.game["list"], path_of(seen.transcript)
-        scores = scores_of_items(items, seen.game["bought"], path)
-        found = sorted(path.candidates(items) or items, key=lambda item: -scores[item])
-        weights = {item: 1 / (1 + math.exp(-scores[item])) if near else 1.0 for item in found}
-        whole = sum(weights.values())
-        free = [each for each in ATTRIBUTES if each not in (*path.confirmed, *path.denied)]
-        open_ = path.neighbours(items) if near else free
-        enough = early and sum(weights[item] for item in found[:size]) >= whole / 2
-        if len(found) <= size or enough or not open_:
-            return recommended(found, size)
-        split = {each: entropy(sum(weights[item] for item in found if each in items[item]) / whole) for each in open_}
-        return g.move("ask", max(open_, key=lambda each: split[each]))
-
-    return play
+    if not seen.may("ask"):
+        return _true(seen, rng)
+    items, size, path = seen.game["items"], seen.game["list"], path_of(seen.transcript)
+    scores = scores_of_items(items, seen.game["bought"], path)
+    found = sorted(path.candidates(items) or items, key=lambda item: -scores[item])
+    weights = {item: 1 / (1 + math.exp(-scores[item])) if learns else 1.0 for item in found}
+    whole = sum(weights.values())
+    free = [each for each in ATTRIBUTES if each not in (*path.confirmed, *path.denied)]
+    open_ = path.neighbours(items) if learns else free
+    enough = learns and sum(weights[item] for item in found[:size]) >= whole / 2
+    if len(found) <= size or enough or not open_:
+        return recommended(found, size)
+    split = {each: entropy(sum(weights[item] for item in found if each in items[item]) / whole) for each in open_}
+    return g.move("ask", max(open_, key=lambda each: split[each]))
 
 
 def _random(seen: g.Observation, rng: random.Random) -> g.Action:
@@ -274,22 +271,17 @@ def _lister(seen: g.Observation, rng: random.Random) -> g.Action:
     return recommended(items[start : start + size], size)
 
 
-def _denier(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Recommend all items, and refuse all."""
-    return _lister(seen, rng) if seen.may("ask") else g.move("no")
-
-
 def _asker(seen: g.Observation, rng: random.Random) -> g.Action:
     """Ask, and never recommend."""
     return g.move("ask", ATTRIBUTES[len(seen.transcript.of("ask")) % 20]) if seen.may("ask") else _true(seen, rng)
 
 
 Recommendation.players = {
-    "max-entropy": _adviser(near=False, early=False),
-    "scpr": _adviser(near=True, early=True),
+    "max-entropy": _adviser,
+    "scpr": partial(_adviser, learns=True),
     "random": _random,
     "lister": _lister,
-    "denier": _denier,
+    "denier": g.taking(g.move("no"), otherwise=_lister),
     "asker": _asker,
 }
 Recommendation.sensible = "max-entropy"
