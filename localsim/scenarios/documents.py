@@ -66,6 +66,8 @@ _Dumper.add_representer(str, _represent_text)
 
 
 T = TypeVar("T", bound=BaseModel)
+Given = TypeVar("Given")
+Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,20 @@ def read_document(
     if rest > 0:
         problems.append(Problem(name, problems[-1].line, 1, "", f"{rest:,} more problems than are listed here"))
     return Document(value, tuple(problems), name, root)
+
+
+def each_read(items: Iterable[Given], read: Callable[[Given], Read]) -> list[Read]:
+    """Read every item. The problems of all of them are raised together, each once, as ScenarioInvalid."""
+    found: list[Read] = []
+    problems: list[Problem] = []
+    for item in items:
+        try:
+            found.append(read(item))
+        except ScenarioInvalid as error:
+            problems += [problem for problem in error.problems if problem not in problems]
+    if problems:
+        raise ScenarioInvalid(problems)
+    return found
 
 
 def keys_of(text: str) -> set[str]:

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from localsim import paths
 from localsim.conversation.scenario import LoadedScenario, ScenarioFile
-from localsim.errors import InvalidInput, Problem, ScenarioInvalid, suggest
+from localsim.errors import InvalidInput, suggest
 from localsim.families.games import SHIPPED
 from localsim.scenarios.casting.cast import cast
 from localsim.scenarios.casting.people import Person, Relations, load_people, load_relations, people_folder
 from localsim.scenarios.casting.rules import load_situation
 from localsim.scenarios.casting.situations import situation_files
-from localsim.scenarios.documents import keys_of, read_file
+from localsim.scenarios.documents import each_read, keys_of, read_file
 from localsim.scenarios.parse import dump_scenario, load_scenario
 
 MOST = 9_999
@@ -57,16 +57,8 @@ def find_scenarios(references: Sequence[str]) -> list[LoadedScenario]:
     `NAME@3` is the third casting of a situation, or the third variant of a file with `vary`; `NAME@1..20` are twenty of
     them, and a name alone is the first. Problems of all files are reported together.
     """
-    found: list[LoadedScenario] = []
-    problems: list[Problem] = []
-    for reference in [each for given in references for each in numbered(given)]:
-        try:
-            found += _loaded(reference)
-        except ScenarioInvalid as error:
-            problems += [problem for problem in error.problems if problem not in problems]
-    if problems:
-        raise ScenarioInvalid(problems)
-    return found
+    every = each_read([each for given in references for each in numbered(given)], _loaded)
+    return [loaded for each in every for loaded in each]
 
 
 def numbered(reference: str) -> list[str]:
@@ -92,16 +84,7 @@ def _loaded(reference: str) -> list[LoadedScenario]:
 
 def every_loaded(sources: Iterable[Source], variant: int | None = None) -> list[LoadedScenario]:
     """Load all of these; problems of all files are reported together."""
-    found: list[LoadedScenario] = []
-    problems: list[Problem] = []
-    for source in sources:
-        try:
-            found.append(source.load(variant))
-        except ScenarioInvalid as error:
-            problems += error.problems
-    if problems:
-        raise ScenarioInvalid(problems)
-    return found
+    return each_read(sources, lambda source: source.load(variant))
 
 
 def sources_of(reference: str) -> list[Source]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from localsim.errors import InvalidInput, Problem, ScenarioInvalid
+from localsim.errors import InvalidInput
 from localsim.families import FAMILIES
 from localsim.scenarios.casting.cast import casted
 from localsim.scenarios.casting.people import load_people, load_relations, parse_person, parse_relations
@@ -14,7 +14,7 @@ from localsim.scenarios.casting.playing import try_out
 from localsim.scenarios.casting.rules import load_situation, parse_situation
 from localsim.scenarios.casting.sample import Sample, sample
 from localsim.scenarios.casting.situations import situation_files
-from localsim.scenarios.documents import keys_of
+from localsim.scenarios.documents import each_read, keys_of
 from localsim.scenarios.find import Source, sources_of
 from localsim.scenarios.parse import dump_scenario, parse_scenario, variants_in
 from localsim.scenarios.rubrics import parse_rubric
@@ -83,16 +83,7 @@ def validated(references: Sequence[str]) -> list[str]:
 
     Raises ScenarioInvalid with the problems of all files together.
     """
-    found: list[str] = []
-    problems: list[Problem] = []
-    for source in [source for reference in references for source in every_source(reference)]:
-        try:
-            found.append(_id_of(source))
-        except ScenarioInvalid as error:
-            problems += [problem for problem in error.problems if problem not in problems]
-    if problems:
-        raise ScenarioInvalid(problems)
-    return found
+    return each_read([source for reference in references for source in every_source(reference)], _id_of)
 
 
 def every_source(reference: str) -> list[Source]:

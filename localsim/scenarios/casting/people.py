@@ -16,10 +16,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from localsim import paths
-from localsim.conversation.rules.values import Identifier, Place, Text, Value
+from localsim.conversation.rules.values import Identifier, Place, Text, Value, repeats
 from localsim.conversation.scenario import Agent, Fact, Passage, Profile, RelationshipLevel
-from localsim.errors import InvalidInput, Problem, ScenarioInvalid
-from localsim.scenarios.documents import read_document, read_file
+from localsim.errors import InvalidInput
+from localsim.scenarios.documents import each_read, read_document, read_file
 
 YOUNGEST, OLDEST = 18, 80
 """Ages of people, in years."""
@@ -137,13 +137,9 @@ def problems_of_person(person: Person, stem: str) -> Iterator[tuple[Place, str]]
     age = person.profile.age or ""
     if age and not (age.isdigit() and YOUNGEST <= int(age) <= OLDEST):
         yield ("profile", "age"), f"must be a whole number from {YOUNGEST} to {OLDEST}"
-    for field, ids in (
-        ("facts", [fact.id for fact in person.facts]),
-        ("background", [passage.id for passage in person.background]),
-    ):
-        for number, name in enumerate(ids):
-            if name in ids[:number]:
-                yield (field, number, "id"), f"id given more than once: {name}"
+    yield from repeats("id", ((("facts", number, "id"), fact.id) for number, fact in enumerate(person.facts)))
+    passages = enumerate(person.background)
+    yield from repeats("id", ((("background", number, "id"), passage.id) for number, passage in passages))
     for number, fact in enumerate(person.facts):
         if not fact.id.startswith(f"{person.id}_"):
             yield ("facts", number, "id"), f"must begin with {person.id}_, so that it is unique in every scenario"
@@ -179,27 +175,20 @@ def load_people(folder: Path | None = None) -> dict[str, Person]:
     Raises InvalidInput for a folder without people and for a first name that two people share.
     """
     where = folder or people_folder()
-    found: dict[str, Person] = {}
-    problems: list[Problem] = []
-    for file in sorted(where.glob("*.yaml")):
-        if file.stem == RELATIONS:
-            continue
-        try:
-            found[file.stem] = load_person(file)
-        except ScenarioInvalid as error:
-            problems += error.problems
     owners: dict[str, str] = {}
-    for person in found.values():
+
+    def read(file: Path) -> Person:
+        person = load_person(file)
         other = owners.setdefault(person.name.casefold(), person.id)
         if other != person.id:
-            file = where / f"{person.id}.yaml"
-            read = read_document(read_file(file), str(file), Person, what="a person")
-            problems.append(read.at(("name",), f"{other} has this first name too, and first names are unique"))
-    if problems:
-        raise ScenarioInvalid(problems)
+            document = read_document(read_file(file), str(file), Person, what="a person")
+            document.valid([(("name",), f"{other} has this first name too, and first names are unique")])
+        return person
+
+    found = each_read([file for file in sorted(where.glob("*.yaml")) if file.stem != RELATIONS], read)
     if not found:
         raise InvalidInput("no people in this folder", where=str(where), hint="a person is one file ID.yaml")
-    return found
+    return {person.id: person for person in found}
 
 
 RELATIONS = "relations"
