@@ -52,6 +52,7 @@ class Jury(Replayed):
         "rounds": 1,
         "ballots": 1,
     }
+    number_of_agents, beside = "jurors", 1
     allowed = {
         "jurors": (3, 12),
         "evidence": (1, 5),
@@ -118,9 +119,6 @@ class Jury(Replayed):
         g.by_chance("always-guilty", "success_rate", 0.5, "half of the accused are guilty"),
         g.between("any", "agreement", 0.5, 1, "of two sides, the larger has at least half"),
     )
-
-    def count(self, chosen: Mapping[str, Any]) -> int:
-        return int(chosen["jurors"]) + 1
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
         _check(chosen)

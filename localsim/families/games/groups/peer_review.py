@@ -44,6 +44,7 @@ class PeerReview(Replayed):
     title = "Peer review"
     about = "Reviewers rate a paper, its author answers, the reviewers rate again, and a chair accepts or rejects it."
     defaults = {"reviewers": 3, "bar": 6, "answered": 0.5, "rounds": 1}
+    number_of_agents, beside = "reviewers", 2
     allowed = {"reviewers": (2, 6), "bar": (1, 10), "answered": (0, 1), "rounds": (0, 5)}
     how = (
         "The decision is right if it is the one of reviewers who add 2 points exactly where the author really has an "
@@ -105,9 +106,6 @@ class PeerReview(Replayed):
         g.between("any", "agreement_first", 0, 1, "points are at most 9 apart"),
         g.between("any", "error", 0, 9, "points are at most 9 apart"),
     )
-
-    def count(self, chosen: Mapping[str, Any]) -> int:
-        return int(chosen["reviewers"]) + 2
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
         author, chair, *reviewers = names

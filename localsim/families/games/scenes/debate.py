@@ -39,6 +39,7 @@ class Debate(Replayed):
     title = "A debate with a vote before and after"
     about = "Two sides argue about a motion; a judge and the audience rate it in private before and after."
     defaults = {"audience": 4, "rounds": 2, "questions": True}
+    number_of_agents, beside = "audience", 3
     allowed = {"audience": (1, 50), "rounds": (1, 50)}
     how = (
         "A rating above 50 is a vote for the motion, below 50 against it. The side whose share of the votes grew more "
@@ -117,9 +118,6 @@ class Debate(Replayed):
         g.between("any", "shift_against", -1, 1, "it is a difference of shares"),
         g.between("any", "opinion", 0, 100, "it is a difference of ratings"),
     )
-
-    def count(self, chosen: Mapping[str, Any]) -> int:
-        return int(chosen["audience"]) + 3
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
         (pro, contra, judge, *audience), rng = names, random.Random(f"{self.name}/{seed}")

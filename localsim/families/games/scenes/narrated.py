@@ -30,6 +30,7 @@ class Narrated(Replayed):
     title = "A narrated scene"
     about = "Characters in a house talk, act and move; a narrator says what happens, and only people there notice it."
     defaults = {"people": 3, "places": 3, "rounds": 4}
+    number_of_agents, beside = "people", 1
     allowed = {"people": (2, 6), "places": (2, len(PLACES)), "rounds": (1, 50)}
     how = (
         "A character's goal is to be in a certain place at the end, or to be where another one is. Events are noticed "
@@ -91,9 +92,6 @@ class Narrated(Replayed):
         g.exactly("warden", "moves", 0, "the narrator leaves all where they are"),
         g.exactly("warden", "success_rate", 0, "the narrator leaves all where they are"),
     )  # fmt: skip
-
-    def count(self, chosen: Mapping[str, Any]) -> int:
-        return int(chosen["people"]) + 1
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
         (narrator, *people), rng = names, random.Random(f"{self.name}/{seed}")
