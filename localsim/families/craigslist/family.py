@@ -190,7 +190,6 @@ class Craigslist(Family):
         return problems
 
     def side(self, agent: str, answer: AnswerKey) -> str:
-        """Return `seller` or `buyer`."""
         return "seller" if agent == answer.answer.get("seller") else "buyer"
 
     def remarks(self, scores: Mapping[str, float]) -> list[str]:

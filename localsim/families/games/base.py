@@ -77,7 +77,6 @@ class Game(Family):
 
     @property
     def rules(self) -> Rules:
-        """The game itself."""
         return self
 
     def scenario(

@@ -206,7 +206,6 @@ class Replayed(Game):
         return int(chosen[self.number_of_agents]) + self.beside if self.number_of_agents else len(self.roles) or 2
 
     def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
-        """Return the scenario of these parameters: what `scene` says of it."""
         chosen = merged(self.defaults, parameters, self.name)
         check_values(self.name, chosen, self.allowed)
         names = names_of(self, seed, self.count(chosen))
@@ -228,7 +227,6 @@ class Replayed(Game):
         )
 
     def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
-        """Return what the generator waits for after these turns."""
         run = _RUNS.take(self, scenario, talk, seed) or _Run(self, scenario, seed, {})
         run.read(talk.turns)
         _RUNS.keep(run)

@@ -85,7 +85,6 @@ _TURNS = [min(2 * mine - 1, 2 * yours) for mine, yours in _PLACES]
 
 
 def _near(player: str, measure: str, values: Sequence[float], why: str, modes: Sequence[Mode] = MODES) -> Control:
-    """Return the control of a mean over equally likely values."""
     mean, width = fmean(values), pstdev(values) * _WIDTH
     return between(player, measure, mean - width, mean + width, why, modes=modes)
 

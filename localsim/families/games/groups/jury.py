@@ -243,7 +243,6 @@ def _pieces(agent: g.Agent | AgentView) -> dict[str, str]:
 
 
 def _own(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Say nothing about the evidence, and vote as the own pieces say."""
     if seen.may("vote"):
         return g.move("vote", leaning(_pieces(seen.me()).values()))
     return g.Action("speak", "I have made up my mind.")

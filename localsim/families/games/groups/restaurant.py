@@ -206,7 +206,6 @@ def _sincere(seen: g.Observation, rng: random.Random) -> g.Action:
 
 
 def _yes_sayer(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Approve everything."""
     return _approving(seen, seen.game["places"]) if seen.may("approve") else g.Action("speak", "All are fine with me.")
 
 

@@ -203,22 +203,18 @@ class GuessCity(Naming):
     )
 
     def setting(self, asker: str, answerer: str, chosen: Mapping[str, Any]) -> str:
-        """Return who does what."""
         return (
             f"{answerer} comes from a large or well-known city. {asker} asks at most {chosen['questions']} questions "
             f"about it, and {answerer} answers without its name. {asker} wins by naming the city in a question."
         )
 
     def fact(self, answerer: str, meant: str) -> str:
-        """Return the city in a sentence."""
         return f"{answerer} comes from {meant}."
 
     def answer_move(self, answerer: str) -> g.Move:
-        """Return an answer in words."""
         return g.Move(name="answer", by=(answerer,), text="must", tell="To answer in a few words")
 
     def reply(self, value: str) -> g.Action:
-        """Return a value as a sentence."""
         return g.move("answer", text=f"{value[0].upper()}{value[1:]}.")
 
     def read(self, key: str, reply: g.Turn) -> str | None:
@@ -245,7 +241,6 @@ class GuessCity(Naming):
 
 
 def _has(text: str, name: str) -> bool:
-    """Return True if a text contains a name as whole words."""
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE) is not None
 
 

@@ -194,30 +194,25 @@ class TwentyQuestions(Naming):
     )
 
     def setting(self, asker: str, answerer: str, chosen: Mapping[str, Any]) -> str:
-        """Return who does what, and of which kinds objects are."""
-        kinds = "" if chosen["listed"] else f" It is {', '.join(list(KINDS)[:-1])} or {list(KINDS)[-1]}."
+        kinds = "" if chosen["listed"] else f" It is {g.listed(list(KINDS), 'or')}."
         return (
             f"{answerer} thinks of an object. {asker} asks at most {chosen['questions']} questions, and {answerer} "
             f"answers yes or no. {asker} wins by naming the object in a question.{kinds}"
         )
 
     def fact(self, answerer: str, meant: str) -> str:
-        """Return the object in a sentence."""
         return f"The object is: {meant}."
 
     def answer_move(self, answerer: str) -> g.Move:
-        """Return yes or no."""
         return g.Move(name="answer", by=(answerer,), values=(g.one_of(_YES, _NO),), text="no", tell="To answer")
 
     def reply(self, value: str) -> g.Action:
-        """Return yes or no."""
         return g.move("answer", value)
 
     def read(self, key: str, reply: g.Turn) -> str | None:
         return reply.value
 
     def name_it(self, name: str) -> str:
-        """Return the question with an article."""
         return f"Is it {'an' if name[0] in 'aeiou' else 'a'} {name}?"
 
 

@@ -10,15 +10,14 @@ letter with its place, so that there is something to tell: without clues it is t
 
 from __future__ import annotations
 
-import math
 import random
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from localsim.families.games import base as g
+from localsim.families.games.guessing.naming import entropy
 from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Table
 
 # Common words. Words of the instructions in prompts, such as `other`, are left out: a hidden word is in no prompt.
@@ -255,12 +254,7 @@ def _splitting(possible: tuple[str, ...]) -> str:
         return possible[0]
     tried = possible[:: len(possible) // _MOST_TRIED + 1]
     pool = (*tried, *WORDS) if len(possible) <= _MOST_TRIED else tried
-
-    def told(guess: str) -> float:
-        counts = Counter(marks(guess, word) for word in possible).values()
-        return round(-sum(n / len(possible) * math.log2(n / len(possible)) for n in counts), 9)
-
-    return max(pool, key=told)
+    return max(pool, key=lambda guess: entropy(marks(guess, word) for word in possible))
 
 
 def _best_split(seen: g.Observation, rng: random.Random) -> g.Action:
@@ -269,17 +263,14 @@ def _best_split(seen: g.Observation, rng: random.Random) -> g.Action:
 
 
 def _fitting(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Guess any word that fits; tell the own letter with the first guess."""
     return _guess(seen, rng.choice(_possible(seen)))
 
 
 def _silent(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Guess any word that fits, and say nothing."""
     return g.move("guess", rng.choice(_possible(seen)))
 
 
 def _careless(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Guess any word of the list."""
     return g.move("guess", rng.choice(WORDS))
 
 

@@ -214,7 +214,6 @@ def _setting(who: str, it: str, each: str, chosen: Mapping[str, Any]) -> str:
 
 
 def _turns(chosen: Mapping[str, Any]) -> int:
-    """Return the most turns that an auction can have."""
     rounds = chosen["most"] // chosen["rise"] if chosen["kind"] == "english" else 1
     return int(chosen["bidders"] * chosen["lots"] * rounds)
 
@@ -243,7 +242,6 @@ def _at(seen: g.Observation, limit: float) -> g.Action:
 
 
 def _part(seen: g.Observation, rng: random.Random, *, part: float) -> g.Action:
-    """Bid up to a part of the own value."""
     return _at(seen, part * float(g.known(seen, "value") or 0))
 
 
@@ -263,7 +261,6 @@ def _optimal(seen: g.Observation, rng: random.Random) -> g.Action:
 
 
 def _always(seen: g.Observation, rng: random.Random, *, limit: float) -> g.Action:
-    """Bid up to the same limit whatever the own value is."""
     return _at(seen, limit)
 
 

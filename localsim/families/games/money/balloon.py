@@ -190,7 +190,6 @@ def _sells(seen: g.Observation) -> bool:
 
 
 def _price(seen: g.Observation) -> float:
-    """Return the last price of the other."""
     offers = [turn.number for turn in seen.transcript.of("offer") if turn.speaker != seen.viewer]
     return offers[-1] if offers else float(seen.game["bids" if _sells(seen) else "opens"])
 

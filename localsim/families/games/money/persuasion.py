@@ -284,7 +284,6 @@ def _record(seen: g.Observation) -> tuple[int, int]:
 
 
 def _sceptic(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Recommend nothing, and buy nothing."""
     return _answer(seen, False)
 
 

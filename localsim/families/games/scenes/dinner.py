@@ -228,7 +228,6 @@ def _guess(seen: g.Observation, rng: random.Random, *, blind: bool = False) -> g
 
 
 def _discreet(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Tell nothing, and guess what one knows."""
     return _guess(seen, rng) if seen.may("guess") else g.Action("speak", "The soup is very good.")
 
 
@@ -266,7 +265,6 @@ def _told_to(seen: g.Observation) -> dict[str, str]:
 
 
 def _passed(seen: g.Observation) -> list[str]:
-    """Return the secrets that the viewer has passed on."""
     return [turn.value for turn in seen.transcript.of(*PASSING) if turn.speaker == seen.viewer]
 
 

@@ -187,7 +187,6 @@ class Narrated(Replayed):
 
 
 def _there(where: Mapping[str, str], place: str) -> list[str]:
-    """Return who is in a place, in the order of the scenario."""
     return [name for name, at in where.items() if at == place]
 
 
@@ -254,7 +253,6 @@ def _busy(seen: g.Observation, rng: random.Random, *, to_all: bool = False) -> g
 
 
 def _warden(seen: g.Observation, rng: random.Random) -> g.Action:
-    """As a narrator refuse every wish; as a character go to the goal."""
     return _seeker(seen, rng) if seen.may("go") else _narrates(seen, grants=False)
 
 

@@ -8,7 +8,7 @@ answer key, the players and the check of a file all ask it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import product
@@ -87,66 +87,54 @@ _FORMS = {
     "most": (r"most: (.+) = (-?[\d.]+)", "{0} at most {1}"),
 }
 """Kinds of meanings: their form in a file, and in the mouth of a scripted player."""
-_HEARD = {
-    kind: re.compile(re.escape(said).replace(r"\{0\}", "(.+)").replace(r"\{1\}", "(.+)"))
-    for kind, (_, said) in _FORMS.items()
-}
+_WRITTEN = {kind: re.compile(form) for kind, (form, _) in _FORMS.items()}
+_HEARD = {kind: re.compile(re.sub(r"\{\d\}", "(.+)", said)) for kind, (_, said) in _FORMS.items()}
+
+
+def _matched(text: str, forms: Mapping[str, re.Pattern[str]]) -> tuple[str, tuple[str, ...]] | None:
+    """Return the first kind whose form a text has, with its words."""
+    found = ((kind, match.groups()) for kind, form in forms.items() if (match := form.fullmatch(text)))
+    return next(found, None)
 
 
 def parse_meanings(texts: Iterable[str]) -> Meaning:
     """Return what the texts of a fact's `means` mean together. Raises ValueError for a text that means nothing."""
     found = Meaning()
     for text in texts:
-        if text == TELL:
-            continue
-        for kind, (form, _) in _FORMS.items():
-            if match := re.fullmatch(form, text):
-                found |= _meaning(kind, match.groups())
-                break
-        else:
-            raise ValueError(f"{text!r} means nothing; a meaning is {', '.join(_forms())} or {TELL}")
+        if text != TELL:
+            told = _matched(text, _WRITTEN)
+            if told is None:
+                forms = [re.sub(r"\(-?[^)]*\\d[^)]*\)", "NUMBER", form) for form, _ in _FORMS.values()]
+                listed = ", ".join(forms).replace("(.+)", "WORDS")
+                raise ValueError(f"{text!r} means nothing; a meaning is {listed} or {TELL}")
+            found |= _meaning(*told)
     return found
-
-
-def _forms() -> Iterator[str]:
-    for form, _ in _FORMS.values():
-        yield re.sub(r"\(-?[^)]*\\d[^)]*\)", "NUMBER", form).replace("(.+)", "WORDS")
 
 
 def _meaning(kind: str, words: Sequence[str]) -> Meaning:
     first, last = words[0], words[-1]
-    made: Mapping[str, Callable[[], Meaning]] = {
-        "out": lambda: Meaning(out=frozenset([first])),
-        "needs": lambda: Meaning(needs=frozenset([first])),
-        "has": lambda: Meaning(has=frozenset([(first, last)])),
-        "points": lambda: Meaning(points={first: int(last)}),
-        "least": lambda: Meaning(least={first: Decimal(last)}),
-        "most": lambda: Meaning(most={first: Decimal(last)}),
-    }
-    return made[kind]()
+    if kind in ("least", "most"):
+        return Meaning(least={first: Decimal(last)}) if kind == "least" else Meaning(most={first: Decimal(last)})
+    if kind == "points":
+        return Meaning(points={first: int(last)})
+    if kind == "has":
+        return Meaning(has=frozenset([(first, last)]))
+    return Meaning(out=frozenset([first])) if kind == "out" else Meaning(needs=frozenset([first]))
 
 
 def said(texts: Iterable[str]) -> list[str]:
     """Return the clauses with which a scripted player tells the meanings of a fact."""
-    clauses = []
-    for text in texts:
-        for form, clause in _FORMS.values():
-            if match := re.fullmatch(form, text):
-                clauses.append(clause.format(*match.groups()))
-                break
-    return clauses
+    told = (_matched(text, _WRITTEN) for text in texts)
+    return [_FORMS[each[0]][1].format(*each[1]) for each in told if each is not None]
 
 
 def heard(text: str) -> tuple[Meaning, bool]:
     """Return what an utterance tells in short, and whether it says that this is all."""
     found, over = Meaning(), False
     for clause in text.rpartition(IN_SHORT)[2].rstrip(".").split("; ") if IN_SHORT in text else ():
-        told = clause.strip()
-        over = over or told == DONE_TELLING
-        for kind, pattern in _HEARD.items():
-            if match := pattern.fullmatch(told):
-                found |= _meaning(kind, match.groups())
-                break
+        over = over or clause.strip() == DONE_TELLING
+        if told := _matched(clause.strip(), _HEARD):
+            found |= _meaning(*told)
     return found, over
 
 
@@ -212,6 +200,28 @@ def favourite(issues: Sequence[Issue], rule: Rule, own: Meaning, otherwise: Sequ
     if not numbers:
         return found[0]
     return sorted(found, key=lambda each: [Decimal(each[place]) for place in numbers], reverse=greedy)[0]
+
+
+def unfair(issues: Sequence[Issue], rule: Rule, sides: Iterable[Meaning], otherwise: Sequence[str] = ()) -> list[str]:
+    """Return the reasons why a task needs no talk: what one side could reach alone or without thinking."""
+    told = list(sides)
+    found = right(issues, rule, told, otherwise)
+    if not found:
+        return ["no settlement is right"]
+    problems = []
+    first = tuple(issue.values[0] for issue in issues)
+    if first in found:
+        problems.append(f"the first option of each issue ({', '.join(first)}) is right, so a lazy answer is right")
+    for number, side in enumerate(told):
+        alone = favourite(issues, rule, side, otherwise)
+        if alone in found:
+            problems.append(f"{', '.join(alone)}, which side {number + 1} prefers alone, is right, so nobody need talk")
+        others = [other for place, other in enumerate(told) if place != number]
+        if side and set(right(issues, rule, others, otherwise)) == set(found):
+            problems.append(f"the facts of side {number + 1} change nothing")
+    if sum(map(bool, told)) < 2:
+        problems.append("the facts that decide are all on one side")
+    return problems
 
 
 def written(issues: Sequence[Issue], settlements: Sequence[Settlement]) -> list[list[str]]:

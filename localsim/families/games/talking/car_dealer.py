@@ -251,7 +251,6 @@ class CarDealer(Replayed):
 
 
 def _best(seen: g.Observation, wishes: tuple[str, ...] | list[str]) -> str:
-    """Return the letter of the own car that meets the most wishes."""
     cars = cars_in(seen.me().facts)
     return max(cars, key=lambda letter: cars[letter].match(wishes))
 

@@ -245,7 +245,6 @@ def _best_question(seen: g.Observation, rng: random.Random) -> g.Action:
 
 
 def _all_questions(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Ask everything, then suggest."""
     asked = len(seen.transcript.of("ask"))
     return g.move("ask", list(ASPECTS)[asked]) if seen.may("ask") and asked < len(ASPECTS) else _guesser(seen, rng)
 

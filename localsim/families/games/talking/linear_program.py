@@ -174,7 +174,6 @@ def part_of_optimum(stated: Sequence[int], true: Sequence[int], products: int) -
 
 
 def _program(numbers: Sequence[int], products: int) -> tuple[list[int], list[list[int]], list[int]]:
-    """Return profits, materials that each product uses, and stock."""
     rows = [list(numbers[start : start + products + 1]) for start in range(products, len(numbers), products + 1)]
     return list(numbers[:products]), [row[:-1] for row in rows], [row[-1] for row in rows]
 
@@ -212,7 +211,6 @@ def _liar(seen: g.Observation, rng: random.Random) -> g.Action:
 
 
 def _never_states(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Ask again and again."""
     slots = list(_slots(seen))
     return g.move("ask", slots[len(seen.transcript.of("ask")) % len(slots)]) if seen.may("ask") else _answer(seen)
 

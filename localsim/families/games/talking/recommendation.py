@@ -225,7 +225,6 @@ def recommended(ranked: list[str], size: int) -> g.Action:
 
 
 def _true(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Answer truly."""
     target, last = g.known(seen, "target") or "", seen.transcript.acts[-1]
     asked = last.action.type == "ask"
     right = last.value in seen.game["items"][target] if asked else target in last.values
@@ -272,7 +271,6 @@ def _lister(seen: g.Observation, rng: random.Random) -> g.Action:
 
 
 def _asker(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Ask, and never recommend."""
     return g.move("ask", ATTRIBUTES[len(seen.transcript.of("ask")) % 20]) if seen.may("ask") else _true(seen, rng)
 
 
