@@ -15,9 +15,8 @@ from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.evaluators import asking, evaluate, judge
 from localsim.scenarios.casting.people import load_people
 from localsim.scenarios.find import find_scenarios
-from localsim.scenarios.interviews.banks import find_bank
 from localsim.scenarios.interviews.makers import _EVENTS, PERSONA_TASKS, SETTINGS, made
-from localsim.scenarios.interviews.sheets import chosen_people, sheets
+from localsim.scenarios.interviews.sheets import chosen_people, find_bank, sheets
 from localsim.scenarios.rubrics import shipped_rubric
 from tests.interviews import interviewed
 

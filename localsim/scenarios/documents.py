@@ -161,17 +161,18 @@ def shipped_files(folder: str) -> list[Path]:
     return sorted((paths.bundled("scenarios") / folder).glob("*.yaml"))
 
 
-def named_file(reference: str, folder: str) -> Path:
+def named_file(reference: str | Path, folder: str) -> Path:
     """Return the file that a path means, or the name of one that ships. Raises InvalidInput for an unknown name."""
     file = Path(reference).expanduser()
     if file.suffix or file.is_file():
         return file
     shipped = {each.stem: each for each in shipped_files(folder)}
-    if reference in shipped:
-        return shipped[reference]
+    name = str(reference)
+    if name in shipped:
+        return shipped[name]
     hint = f"{folder} are {', '.join(shipped)}, or a file ID.yaml"
     what = folder.removesuffix("s")
-    raise InvalidInput(f"no {what} {reference!r}{suggest(reference, shipped, inline=True)}", hint=hint)
+    raise InvalidInput(f"no {what} {name!r}{suggest(name, shipped, inline=True)}", hint=hint)
 
 
 def read_file(file: Path) -> str:

@@ -15,8 +15,7 @@ from localsim.families.games import SHIPPED
 from localsim.scenarios.casting.cast import cast
 from localsim.scenarios.casting.people import Person, Relations, load_people, load_relations, people_folder
 from localsim.scenarios.casting.rules import load_situation
-from localsim.scenarios.casting.situations import situation_files
-from localsim.scenarios.documents import each_read, keys_of, read_file
+from localsim.scenarios.documents import each_read, keys_of, read_file, shipped_files
 from localsim.scenarios.parse import dump_scenario, load_scenario
 
 MOST = 9_999
@@ -104,7 +103,7 @@ def sources_of(reference: str) -> list[Source]:
         return [Source(str(path))]
     if reference in ships:
         return [ships[reference]]
-    every = [*ships, *(file.stem for file in situation_files())]
+    every = [*ships, *(file.stem for file in shipped_files("situations"))]
     suggestion = suggest(reference.partition("@")[0], every, inline=True)
     raise InvalidInput(f"no scenario {reference!r}{suggestion}", hint="localsim scenarios list shows names")
 
@@ -146,7 +145,7 @@ def _file_of(name: str) -> Path | None:
     path = Path(name).expanduser()
     if path.suffix == ".yaml" and path.is_file():
         return path if keys_of(read_file(path)) & {"roles", "issues"} else None
-    return next((file for file in situation_files() if file.stem == name), None)
+    return next((file for file in shipped_files("situations") if file.stem == name), None)
 
 
 def people_beside(file: Path) -> tuple[dict[str, Person], Relations]:

@@ -13,8 +13,7 @@ from localsim.scenarios.casting.people import load_people, load_relations, parse
 from localsim.scenarios.casting.playing import try_out
 from localsim.scenarios.casting.rules import load_situation, parse_situation
 from localsim.scenarios.casting.sample import Sample, sample
-from localsim.scenarios.casting.situations import situation_files
-from localsim.scenarios.documents import each_read, keys_of
+from localsim.scenarios.documents import each_read, keys_of, shipped_files
 from localsim.scenarios.find import Source, sources_of
 from localsim.scenarios.parse import dump_scenario, parse_scenario, variants_in
 from localsim.scenarios.rubrics import parse_rubric
@@ -65,7 +64,7 @@ def draw_sample(pairs: int, seed: int, folder: Path | None = None, *, hard: bool
     """Return a sample of castings of the situations that ship; with a folder, also write them there as scenarios."""
     people = load_people()
     relations = load_relations(people)
-    every = {each.id: each for each in map(load_situation, situation_files()) if each.hard or not hard}
+    every = {each.id: each for each in map(load_situation, shipped_files("situations")) if each.hard or not hard}
     drawn = sample(list(every.values()), people, relations, pairs, seed)
     if folder is not None:
         for task in drawn.tasks:
@@ -88,7 +87,7 @@ def validated(references: Sequence[str]) -> list[str]:
 
 def every_source(reference: str) -> list[Source]:
     """Return what a reference means, which may be the name of a situation."""
-    named = [Source(str(file)) for file in situation_files() if file.stem == reference]
+    named = [Source(str(file)) for file in shipped_files("situations") if file.stem == reference]
     return named or sources_of(reference)
 
 

@@ -152,12 +152,6 @@ def problems_of_person(person: Person, stem: str) -> Iterator[tuple[Place, str]]
             yield ("statements", number), "is in the first person, so it does not name the person"
 
 
-def load_person(path: str | Path) -> Person:
-    """Read and check one file. Raises InvalidInput where it cannot be read, ScenarioInvalid with all its problems."""
-    file = Path(path)
-    return parse_person(read_file(file), str(file))
-
-
 def parse_person(text: str, name: str) -> Person:
     """Check a person given as YAML text; `name` stands for the file in messages, and its stem is the person's id."""
     read = read_document(text, name, Person, what="a person")
@@ -178,7 +172,7 @@ def load_people(folder: Path | None = None) -> dict[str, Person]:
     owners: dict[str, str] = {}
 
     def read(file: Path) -> Person:
-        person = load_person(file)
+        person = parse_person(read_file(file), str(file))
         other = owners.setdefault(person.name.casefold(), person.id)
         if other != person.id:
             document = read_document(read_file(file), str(file), Person, what="a person")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from localsim.conversation.scenario import Agent, LoadedScenario
 from localsim.errors import InvalidInput, suggest
 from localsim.families.interviews.family import NOBODY, document
 from localsim.families.interviews.items import Bank, Item
 from localsim.scenarios.casting.people import Person, load_people
+from localsim.scenarios.documents import named_file, read_document, read_file
 from localsim.scenarios.interviews.knowing import SourceTalk, who_knows
 from localsim.scenarios.interviews.makers import COMPUTED, MAKERS, made
 
@@ -42,6 +44,15 @@ def chosen_people(references: Sequence[str], bank: Bank) -> list[Subject]:
     if bank.baseline:
         found.setdefault(NOBODY, None)
     return list(found.values())
+
+
+def find_bank(reference: str | Path) -> Bank:
+    """Return the bank that a path or a name means.
+
+    Raises InvalidInput if there is none, ScenarioInvalid with all its problems, as file:line:column.
+    """
+    file = named_file(reference, "banks")
+    return read_document(read_file(file), str(file), Bank, what="a bank").valid()
 
 
 TALKS = {"who_knows": who_knows}
