@@ -28,9 +28,10 @@ from localsim.conversation.episode import MODES, Mode  # noqa: E402
 from localsim.errors import LocalsimError  # noqa: E402
 from localsim.reports.audit import audit_run  # noqa: E402
 from localsim.runs.plan import Plan  # noqa: E402
-from localsim.scenarios.casting.find import find_casting  # noqa: E402
 from localsim.scenarios.casting.rules import load_situation  # noqa: E402
-from localsim.scenarios.casting.situations import Situation, situation_files  # noqa: E402
+from localsim.scenarios.casting.situations import Situation  # noqa: E402
+from localsim.scenarios.documents import shipped_files  # noqa: E402
+from localsim.scenarios.find import find_casting  # noqa: E402
 from localsim.store.database import Store  # noqa: E402
 from localsim.store.queries import reports as queries  # noqa: E402
 from localsim.store.queries.runs import episodes, runs_named  # noqa: E402
@@ -45,7 +46,7 @@ Row = dict[str, Any]
 
 def situations(names: Sequence[str] = ()) -> list[Situation]:
     """Return the situations that ship, by kind and name; only those that are named, if any are."""
-    found = [each for each in map(load_situation, situation_files()) if not names or each.id in names]
+    found = [each for each in map(load_situation, shipped_files("situations")) if not names or each.id in names]
     if unknown := set(names) - {each.id for each in found}:
         raise click.BadParameter(f"no situation is called {', '.join(sorted(unknown))}")
     return sorted(found, key=lambda each: (each.kind, each.id))

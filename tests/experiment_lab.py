@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx2
 from starlette.testclient import TestClient
 
-from localsim.scenarios.experiments.read import load_experiment
+from localsim.scenarios.experiments.read import find_experiment
 from localsim.store.database import Store
 from localsim.web.app import Site, create_app
 from localsim.web.experiment.begin import Wish, ledger_of, opening_of
@@ -56,7 +56,7 @@ def written(folder: Path, text: str = SMALL) -> Path:
 @contextmanager
 def lab_at(folder: Path, text: str = SMALL, *, begun: bool = True, fresh: bool = False) -> Iterator[Lab]:
     """An experiment without a server; `begun`: its talks run."""
-    study, store = load_experiment(written(folder, text)), Store(folder / "e.duckdb")
+    study, store = find_experiment(written(folder, text)), Store(folder / "e.duckdb")
     ledger = ledger_of(store, study)
     wish = Wish(study, "scripted:friends", "127.0.0.1", None, fresh)
     try:

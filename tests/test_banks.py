@@ -25,14 +25,14 @@ from localsim.runs.interviews import interview_plan
 from localsim.runs.runner import start
 from localsim.runs.words import STOPS
 from localsim.scenarios.casting.people import load_people
-from localsim.scenarios.interviews.banks import bank_files, find_bank, load_bank
+from localsim.scenarios.documents import shipped_files
 from localsim.scenarios.interviews.knowing import WORDINGS, SourceTalk, known_in, who_knows
-from localsim.scenarios.interviews.sheets import chosen_people, sheets
+from localsim.scenarios.interviews.sheets import chosen_people, find_bank, sheets
 from localsim.store.database import Store
 from tests.conftest import Quiet, spec_of
 from tests.interviews import interviewed, keyed, scores_of, texts_of
 
-BANKS = [file.stem for file in bank_files()]
+BANKS = [file.stem for file in shipped_files("banks")]
 PEOPLE = list(load_people())[:3]
 ONES = ("accuracy", "refusal", "in_form")
 """Scores that are 1 for who answers right and 0 for who answers wrong."""
@@ -240,7 +240,7 @@ def test_every_mistake_in_a_bank_is_told_with_its_place(tmp_path: Path) -> None:
     file = tmp_path / "bad.yaml"
     file.write_text(BAD, encoding="utf-8")
     with pytest.raises(ScenarioInvalid) as caught:
-        load_bank(file)
+        find_bank(file)
     told = [str(problem).removeprefix(f"{file}:") for problem in caught.value.problems]
     assert told == [
         "9:11: items[0].gold[0]: 'c' is none of the options",

@@ -14,11 +14,11 @@ import pytest
 from localsim.__main__ import run
 from localsim.conversation.scenario import RelationshipLevel
 from localsim.errors import ScenarioInvalid
-from localsim.scenarios.casting.people import Person, load_people
-from localsim.scenarios.casting.relations import Relations
+from localsim.scenarios.casting.people import Person, Relations, load_people
 from localsim.scenarios.casting.rules import load_situation, parse_situation
 from localsim.scenarios.casting.sample import sample
-from localsim.scenarios.casting.situations import Needs, Situation, situation_files
+from localsim.scenarios.casting.situations import Needs, Situation
+from localsim.scenarios.documents import shipped_files
 from localsim.scenarios.find import find_scenarios, shipped_sources
 from localsim.scenarios.listing import Entry, entries, listed_sources
 from localsim.scenarios.tagging import coverage, vocabulary
@@ -33,7 +33,7 @@ def every_entry() -> list[Entry]:
 @cache
 def situations() -> list[Situation]:
     """The situations that ship."""
-    return [load_situation(file) for file in situation_files()]
+    return [load_situation(file) for file in shipped_files("situations")]
 
 
 Captured = pytest.CaptureFixture[str]
@@ -125,10 +125,10 @@ def test_the_command_prints_names_that_other_commands_know(tmp_path: Path, capsy
 
 def test_the_list_filters_by_tags_and_counts_them(capsys: Captured) -> None:
     every = every_entry()
-    assert len(every) == len(shipped_sources()) + len(situation_files())
+    assert len(every) == len(shipped_sources()) + len(shipped_files("situations"))
     for name, word in (("kind", "bargaining"), ("conflict", "opposed"), ("payoff", "split"), ("parties", "3")):
         assert any(each.has({name: word}) for each in every) and not all(each.has({name: word}) for each in every)
-    folder = str(situation_files()[0].parent)
+    folder = str(shipped_files("situations")[0].parent)
     rows = json.loads(printed(capsys, "list", folder, "--kind", "bargaining", "--payoff", "split", "--json"))
     wanted = [each for each in every if each.has({"kind": "bargaining", "payoff": "split"})]
     assert [(row["id"], row["parties"]) for row in rows] == [(each.id, each.parties) for each in wanted]
@@ -166,8 +166,8 @@ def test_every_tag_of_a_shipped_file_is_a_word_of_the_vocabulary() -> None:
     ],
 )
 def test_a_tag_outside_the_vocabulary_is_refused(tags: str, message: str) -> None:
-    text = situation_files()[0].read_text(encoding="utf-8")
+    text = shipped_files("situations")[0].read_text(encoding="utf-8")
     line = next(line for line in text.splitlines() if line.startswith("tags:"))
     with pytest.raises(ScenarioInvalid, match=message) as caught:
-        parse_situation(text.replace(line, f"tags: {tags}"), situation_files()[0].name)
+        parse_situation(text.replace(line, f"tags: {tags}"), shipped_files("situations")[0].name)
     assert ":5:" in str(caught.value) or ":6:" in str(caught.value)

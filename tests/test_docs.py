@@ -28,10 +28,8 @@ from localsim.leakage.detector import Weights
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.scenarios.casting.people import load_people
-from localsim.scenarios.casting.situations import situation_files
+from localsim.scenarios.documents import shipped_files
 from localsim.scenarios.find import find_scenarios, shipped_sources
-from localsim.scenarios.interviews.banks import bank_files
-from localsim.scenarios.rubrics import rubric_files
 from localsim.store.database import Store
 from localsim.store.schema import TABLES, VIEWS
 from scripts import make_docs
@@ -275,12 +273,12 @@ WORDS["seventeen"] = 17
 NUMBER = rf"(\d[\d,]*|{'|'.join(WORDS)})"
 PACKAGE = ROOT / "localsim"
 COUNTS = {
-    rf"{NUMBER} scenarios: two generated families": lambda: len([*shipped_sources(), *situation_files()]),
+    rf"{NUMBER} scenarios: two generated families": lambda: len([*shipped_sources(), *shipped_files("situations")]),
     rf"\b{NUMBER} (?:generated|task) (?:task )?families\b": lambda: len(FAMILIES.own),
     r"\b(\d+) \[?games\b": lambda: len(FAMILIES.games),
-    r"\b(\d+) \[?situations\b": lambda: len(situation_files()),
+    r"\b(\d+) \[?situations\b": lambda: len(shipped_files("situations")),
     r"\b(\d+) people\b": lambda: len(load_people()),
-    rf"\b{NUMBER} banks\b": lambda: len(bank_files()),
+    rf"\b{NUMBER} banks\b": lambda: len(shipped_files("banks")),
     rf"\b{NUMBER} folders\b": lambda: len([path for path in PACKAGE.iterdir() if (path / "__init__.py").exists()]),
     rf"(?:2 to|up to) {NUMBER} agents\b": lambda: most_agents(),
 }
@@ -312,8 +310,8 @@ def flat(page: Path) -> str:
     ("page", "names"),
     [
         ("games.md", lambda: FAMILIES.games),
-        ("interviews.md", lambda: (file.stem for file in bank_files())),
-        ("rubrics.md", lambda: (file.stem for file in rubric_files())),
+        ("interviews.md", lambda: (file.stem for file in shipped_files("banks"))),
+        ("rubrics.md", lambda: (file.stem for file in shipped_files("rubrics"))),
     ],
 )
 def test_a_table_lists_what_there_is(page: str, names: Any) -> None:

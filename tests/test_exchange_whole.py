@@ -22,9 +22,8 @@ from localsim.runs.plan import Plan
 from localsim.runs.scripted import simulated
 from localsim.runs.transfer.inspect_log import _message
 from localsim.runs.transfer.sending import CANNOT_HOLD
-from localsim.scenarios.casting.find import find_casting
-from localsim.scenarios.casting.situations import situation_files
-from localsim.scenarios.find import every_loaded, shipped_sources
+from localsim.scenarios.documents import shipped_files
+from localsim.scenarios.find import every_loaded, find_casting, shipped_sources
 from localsim.scenarios.formats import sotopia_out, sotopia_talks
 from localsim.scenarios.formats.sotopia_talks import SAME_NAME, STRANGERS, UNKNOWN
 from localsim.scenarios.parse import parse_scenario
@@ -214,7 +213,7 @@ def sorted_readers(turns: list[tuple[str, str, str, tuple[str, ...] | None]]) ->
 
 
 def test_every_bundled_scenario_goes_to_sotopia_and_back(tmp_path: Path) -> None:
-    cast = [loaded for file in situation_files() if (loaded := find_casting(file.stem)) is not None]
+    cast = [loaded for file in shipped_files("situations") if (loaded := find_casting(file.stem)) is not None]
     every = [*every_loaded(shipped_sources()), *cast]
     assert len(every) >= 240
     plan = Plan(tuple(loaded for loaded in every if "agents" in _modes(loaded)), ("agents",), "scripted")

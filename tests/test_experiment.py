@@ -15,7 +15,8 @@ import pytest
 
 from localsim.errors import InvalidInput
 from localsim.reports.audit import audit_run
-from localsim.scenarios.experiments.read import experiment_files, load_experiment
+from localsim.scenarios.documents import shipped_files
+from localsim.scenarios.experiments.read import find_experiment
 from localsim.store.database import Store
 from localsim.web.experiment.begin import Wish, ledger_of, opening_of
 from tests.test_class import Phone
@@ -168,7 +169,7 @@ def test_twenty_participants_fill_the_quotas_while_the_server_is_killed(tmp_path
         server.kill()
         raise
     check_stored(server.store, visitors)
-    study = load_experiment(experiment_files()[0])
+    study = find_experiment(shipped_files("experiments")[0])
     ledger = ledger_of(server.store, study)
     try:
         with pytest.raises(InvalidInput, match="every place of this experiment is filled"):

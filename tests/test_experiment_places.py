@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from localsim.errors import InvalidInput, ScenarioInvalid
-from localsim.scenarios.experiments.read import experiment_files, find_experiment, load_experiment
+from localsim.scenarios.documents import shipped_files
+from localsim.scenarios.experiments.read import find_experiment
 from localsim.web.experiment.lab import Lab
 from localsim.web.experiment.places import ordered, rank
 from localsim.web.experiment.roster import Participant, Roster
@@ -142,13 +143,13 @@ def test_a_mistake_is_told_with_file_line_and_column(
     assert old in SMALL
     file = written(tmp_path, SMALL.replace(old, new, 1))
     with pytest.raises(ScenarioInvalid) as caught:
-        load_experiment(file)
+        find_experiment(file)
     assert f"{file}:{place}" in str(caught.value) and message in str(caught.value), str(caught.value)
     assert caught.value.hint == f"fix the file, then try: localsim experiment check {file}"
 
 
 def test_what_ships_can_be_read_and_names_of_experiments_are_suggested() -> None:
-    studies = [load_experiment(file) for file in experiment_files()]
+    studies = [find_experiment(file) for file in shipped_files("experiments")]
     assert studies and all(study.experiment.id == Path(study.path).stem for study in studies)
     with pytest.raises(InvalidInput, match="did you mean knowing_too_much"):
         find_experiment("knowing_to_much")

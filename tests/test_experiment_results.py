@@ -12,8 +12,9 @@ from click.testing import CliRunner
 
 from localsim.cli import cli
 from localsim.errors import InvalidInput, ScenarioInvalid
+from localsim.scenarios.documents import shipped_files
 from localsim.scenarios.experiments.document import Bounds, Condition, Experiment
-from localsim.scenarios.experiments.read import experiment_files, load_experiment
+from localsim.scenarios.experiments.read import find_experiment
 from localsim.store.database import Store
 from tests.experiment_lab import agreed, client_of, lab_at, post, ready, until
 from tests.test_experiment import EXAMPLE, QUOTAS
@@ -30,10 +31,10 @@ def blocks(language: str) -> list[str]:
 
 
 def test_the_file_on_the_page_can_be_read_and_its_mistake_is_told_as_quoted(tmp_path: Path) -> None:
-    shutil.copytree(experiment_files()[0].parent / "banks", tmp_path / "banks")
+    shutil.copytree(shipped_files("experiments")[0].parent / "banks", tmp_path / "banks")
     (text,) = blocks("yaml")
     (tmp_path / "mine.yaml").write_text(text)
-    study = load_experiment(tmp_path / "mine.yaml")
+    study = find_experiment(tmp_path / "mine.yaml")
     fields = set(Experiment.model_fields) | set(Bounds.model_fields) | set(Condition.model_fields)
     told = set(re.findall(r"^\| `([^|]*)` \|", PAGE.read_text().replace("limits.", ""), re.MULTILINE))
     told = {name for cell in told for name in re.split(r"`, `", cell)}
@@ -42,7 +43,7 @@ def test_the_file_on_the_page_can_be_read_and_its_mistake_is_told_as_quoted(tmp_
     assert study.experiment.size == 40
     (tmp_path / "mine.yaml").write_text(text.replace("quota", "qouta", 1))
     with pytest.raises(ScenarioInvalid, match=r"conditions\[0\]\.qouta: unknown key \(did you mean quota\?\)"):
-        load_experiment(tmp_path / "mine.yaml")
+        find_experiment(tmp_path / "mine.yaml")
 
 
 def test_the_example_can_be_checked_on_the_command_line() -> None:

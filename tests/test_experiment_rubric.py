@@ -21,7 +21,7 @@ from localsim.errors import InvalidInput, ScenarioInvalid
 from localsim.evaluators import evaluate
 from localsim.evaluators.judge import questions
 from localsim.reports.evidence import rubrics
-from localsim.scenarios.experiments.read import load_experiment
+from localsim.scenarios.experiments.read import find_experiment
 from localsim.scenarios.rubrics import shipped_rubric
 from localsim.store.database import Store
 from localsim.store.queries.experiments import Rating
@@ -164,15 +164,15 @@ def test_a_rubric_that_people_cannot_answer_is_refused_at_its_place(tmp_path: Pa
     (tmp_path / "wide.yaml").write_text(f"{wide}dimensions: {{much: {{question: 'How much?'}}}}\n")
     file = written(tmp_path, ALONE.replace("rubric: support", f"rubric: {wanted}"))
     with pytest.raises(ScenarioInvalid) as caught:
-        load_experiment(file)
+        find_experiment(file)
     assert message in str(caught.value) and "small.yaml:10:17" in str(caught.value)
 
 
 def test_without_a_rubric_the_description_is_what_it_was(tmp_path: Path) -> None:
     """An experiment that is under way goes on with a newer localsim."""
-    description = json.loads(load_experiment(written(tmp_path)).description)
+    description = json.loads(find_experiment(written(tmp_path)).description)
     assert set(description) == {"experiment", "banks", "scenarios"} and "rated" not in description["experiment"]
-    assert "rubric" in json.loads(load_experiment(written(tmp_path, ALONE)).description)
+    assert "rubric" in json.loads(find_experiment(written(tmp_path, ALONE)).description)
 
 
 @pytest.mark.parametrize(("scores", "rho"), [((1, 2, 3, 4), 1.0), ((4, 3, 2, 1), -1.0), ((2, 2, 2, 2), None)])

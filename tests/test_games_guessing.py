@@ -12,13 +12,11 @@ from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.errors import InvalidInput
 from localsim.families.games.base import move
-from localsim.families.games.guessing.five_letters import WORDS
 from localsim.families.games.guessing.guess_city import GuessCity
 from localsim.families.games.guessing.maze import BEST, MAZES, STEPS, WORST, Plan, distances, normalised
 from localsim.families.games.guessing.naming import NO_CLUE, Naming
-from localsim.families.games.guessing.objects import KINDS, TRAITS, objects
-from localsim.families.games.guessing.twenty_questions import TwentyQuestions
-from localsim.families.games.guessing.wordle import fitting, marks
+from localsim.families.games.guessing.twenty_questions import KINDS, TRAITS, TwentyQuestions, objects
+from localsim.families.games.guessing.wordle import WORDS, fitting, marks
 from tests.conftest import generated
 from tests.games import after, outcome, play, scores_of
 

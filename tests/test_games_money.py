@@ -13,7 +13,7 @@ from localsim.errors import InvalidInput
 from localsim.families import FAMILIES, rules_of
 from localsim.families.games.base import move
 from localsim.families.games.money.bargaining import least_parts
-from localsim.families.games.money.ordinal import equilibria, ordinal
+from localsim.families.games.money.matrix import equilibria, ordinal
 from tests.conftest import generated
 from tests.games import after, outcome, scores_of
 

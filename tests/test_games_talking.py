@@ -13,10 +13,10 @@ from localsim.conversation.transcript import Action, Transcript
 from localsim.errors import InvalidInput
 from localsim.families import FAMILIES, rules_of
 from localsim.families.games.base import Game, move
-from localsim.families.games.talking.cars import BRANDS, BUDGETS, FEATURES, PERSONALITIES, TYPES, fancy_reward
-from localsim.families.games.talking.film_search import ASPECTS, films_of, solve
+from localsim.families.games.talking.car_dealer import BRANDS, BUDGETS, FEATURES, PERSONALITIES, TYPES, fancy_reward
+from localsim.families.games.talking.films import ASPECTS, films_of, solve
 from localsim.families.games.talking.linear_program import part_of_optimum, slots_of, solution
-from localsim.families.games.talking.paths import ATTRIBUTES, Path, entropy, path_of, scores_of_items
+from localsim.families.games.talking.recommendation import ATTRIBUTES, Path, entropy, path_of, scores_of_items
 from localsim.scenarios.parse import dump_scenario, parse_scenario
 from tests.conftest import generated
 from tests.games import after, outcome, play, scores_of

@@ -18,10 +18,16 @@ from localsim.reports.audit import audit_run
 from localsim.reports.audit.prompts import held
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
-from localsim.scenarios.casting.people import Traits, load_people, parse_person, people_folder
-from localsim.scenarios.casting.relations import load_relations, parse_relations
-from localsim.scenarios.kinds import validated
+from localsim.scenarios.casting.people import (
+    Traits,
+    load_people,
+    load_relations,
+    parse_person,
+    parse_relations,
+    people_folder,
+)
 from localsim.scenarios.parse import dump_scenario, parse_scenario
+from localsim.scenarios.writing import validated
 from localsim.store.database import Store
 from tests.conftest import Quiet
 

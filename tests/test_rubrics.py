@@ -24,9 +24,10 @@ from localsim.evaluators import asking, evaluate, judge
 from localsim.reports.evidence import rubrics
 from localsim.runs import runner
 from localsim.runs.plan import Plan
+from localsim.scenarios.documents import shipped_files
 from localsim.scenarios.find import find_scenarios
-from localsim.scenarios.kinds import validated
-from localsim.scenarios.rubrics import Rubric, find_rubric, parse_rubric, rubric_files, shipped_rubric
+from localsim.scenarios.rubrics import Rubric, find_rubric, parse_rubric, shipped_rubric
+from localsim.scenarios.writing import validated
 from localsim.store.database import Store
 from localsim.store.records import score_records
 from tests.conftest import Quiet, generated
@@ -72,8 +73,8 @@ SHIPPED = ["esc7", "personascore", "roleplay", "sotopia", "support"]
 
 
 def test_the_rubrics_that_ship_are_valid_and_named_as_their_files() -> None:
-    assert [file.stem for file in rubric_files()] == SHIPPED
-    assert validated([str(file) for file in rubric_files()]) == SHIPPED
+    assert [file.stem for file in shipped_files("rubrics")] == SHIPPED
+    assert validated([str(file) for file in shipped_files("rubrics")]) == SHIPPED
     assert [len(shipped_rubric(name).dimensions) for name in SHIPPED] == [7, 5, 3, 7, 5]
 
 

@@ -15,9 +15,8 @@ from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.evaluators import asking, evaluate, judge
 from localsim.scenarios.casting.people import load_people
 from localsim.scenarios.find import find_scenarios
-from localsim.scenarios.interviews.banks import find_bank
-from localsim.scenarios.interviews.makers import _EVENTS, PERSONA_TASKS, SETTINGS, persona_tasks
-from localsim.scenarios.interviews.sheets import chosen_people, sheets
+from localsim.scenarios.interviews.makers import _EVENTS, PERSONA_TASKS, SETTINGS, made
+from localsim.scenarios.interviews.sheets import chosen_people, find_bank, sheets
 from localsim.scenarios.rubrics import shipped_rubric
 from tests.interviews import interviewed
 
@@ -137,7 +136,7 @@ def test_persona_tasks_are_five_each_in_settings_drawn_for_the_person() -> None:
 
 def test_a_bank_may_ask_ten_questions_for_each_task_as_published() -> None:
     person, *_ = chosen_people(["all"], find_bank("persona_tasks"))
-    items = persona_tasks(person, load_people(), 1, {"each": 10})
+    items = made("persona_tasks", person, [], 1, {"each": 10})
     assert Counter(item.about for item in items) == dict.fromkeys(PERSONA_TASKS, 10)
     assert len({item.ask for item in items}) == 50, "no question is asked twice"
     events = Counter(event for item in items for event in _EVENTS if item.about == "action" and event in item.ask)

@@ -22,20 +22,18 @@ from localsim.runs.plan import Plan
 from localsim.runs.runner import start
 from localsim.runs.scripted import simulated
 from localsim.scenarios.casting.cast import cast, castings
-from localsim.scenarios.casting.find import people_beside
-from localsim.scenarios.casting.people import load_people
+from localsim.scenarios.casting.people import Relations, load_people
 from localsim.scenarios.casting.playing import FOILS, SOLVER, played, scores_of, unplayable
-from localsim.scenarios.casting.relations import Relations
 from localsim.scenarios.casting.rules import load_situation, parse_situation
-from localsim.scenarios.casting.situations import situation_files
-from localsim.scenarios.find import find_scenarios
-from localsim.scenarios.kinds import validated
+from localsim.scenarios.documents import shipped_files
+from localsim.scenarios.find import find_scenarios, people_beside
 from localsim.scenarios.parse import dump_scenario, parse_scenario
+from localsim.scenarios.writing import validated
 from localsim.store.database import Store
 from tests.conftest import Quiet
 from tests.games import after
 
-FILES = {file.stem: file for file in situation_files()}
+FILES = {file.stem: file for file in shipped_files("situations")}
 PEOPLE = {name: person for name, person in load_people().items() if name in ("helmi", "juhan", "nadia")}
 """Three people: mother and son, who has a friend."""
 RELATIONS = Relations({frozenset(("helmi", "juhan")): "family", frozenset(("juhan", "nadia")): "friend"})

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from localsim.conversation.scenario import LoadedScenario
-from localsim.families import family_of
-from localsim.families.games.tags import tags_of
 from localsim.scenarios.find import find_scenarios
+from localsim.scenarios.tagging import tags_of
 from scripts import game_docs
 from tests.conftest import generated
 
 GAMES = {1, 5, 21, 27, 29, 30, 33, 37, 55, 56, 57}
 PEOPLE = {4, 6, 9, 14, 15, 17, 18, 19, 32, 34, 45, 46, 47, 53, 60}
 REQUIRED = GAMES | PEOPLE
+TOGETHER = ("interaction", "structure", "protocol")
 
 
 @pytest.mark.parametrize("row", game_docs.systems(), ids=lambda row: row["name"])
@@ -61,9 +61,8 @@ def with_table(table: dict[str, list[int]]) -> LoadedScenario:
     ],
 )
 def test_a_game_is_what_its_payoffs_say(table: dict[str, list[int]], interaction: str) -> None:
-    scenario = with_table(table).scenario
-    tags = tags_of(scenario, family_of(scenario.family))
-    assert (tags.interaction, tags.structure, tags.protocol) == (interaction, "peer-to-peer", "rules of the game")
+    tags = tags_of(with_table(table))
+    assert [tags[name] for name in TOGETHER] == [(interaction,), ("peer-to-peer",), ("rules of the game",)]
 
 
 @pytest.mark.parametrize(
@@ -75,6 +74,5 @@ def test_a_game_is_what_its_payoffs_say(table: dict[str, list[int]], interaction
     ],
 )
 def test_a_talk_has_tags_from_its_file_and_family(name: str, tags: tuple[str, str, str]) -> None:
-    scenario = find_scenarios([name])[0].scenario
-    found = tags_of(scenario, family_of(scenario.family))
-    assert (found.interaction, found.structure, found.protocol) == tags
+    found = tags_of(find_scenarios([name])[0])
+    assert tuple(found.get(each, ("",))[0] for each in TOGETHER) == tags

@@ -56,10 +56,10 @@ def _after_last(named: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def _scenarios(_ctx: click.Context) -> list[tuple[str, str]]:
-    from localsim.scenarios.casting.situations import situation_files
+    from localsim.scenarios.documents import shipped_files
     from localsim.scenarios.find import shipped_sources
 
-    names = [*(source.name for source in shipped_sources()), *(file.stem for file in situation_files())]
+    names = [*(source.name for source in shipped_sources()), *(file.stem for file in shipped_files("situations"))]
     return [(name, "") for name in names]
 
 
@@ -72,9 +72,10 @@ def _models(_ctx: click.Context) -> list[tuple[str, str]]:
 
 
 def _rubrics(_ctx: click.Context) -> list[tuple[str, str]]:
-    from localsim.scenarios.rubrics import rubric_files, shipped_rubric
+    from localsim.scenarios.documents import shipped_files
+    from localsim.scenarios.rubrics import shipped_rubric
 
-    return [(file.stem, shipped_rubric(file.stem).title) for file in rubric_files()]
+    return [(file.stem, shipped_rubric(file.stem).title) for file in shipped_files("rubrics")]
 
 
 runs = _completes(_runs)

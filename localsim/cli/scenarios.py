@@ -18,10 +18,9 @@ from localsim.errors import InvalidInput, ScenarioInvalid, TooManyFailures, sugg
 from localsim.families import FAMILIES
 from localsim.reports.audit.prompts import playable
 from localsim.scenarios.find import find_scenarios
-from localsim.scenarios.kinds import validated, variants_of
 from localsim.scenarios.listing import chosen
 from localsim.scenarios.tagging import coverage
-from localsim.scenarios.writing import draw_sample, write_copy, write_generated
+from localsim.scenarios.writing import draw_sample, validated, variants_of, write_copy, write_generated
 
 if TYPE_CHECKING:
     from localsim.runs.transfer.bringing import Brought

@@ -36,9 +36,13 @@ class Families(Mapping[str, Family]):
     """The families of localsim, and those of other packages, which are imported when they are requested by name."""
 
     def __init__(self, own: Sequence[Family], games: Sequence[Family], others: Sequence[Family] = ()) -> None:
-        self._studied = tuple(family.name for family in own)
-        self._games = tuple(family.name for family in games)
+        self.own = tuple(family.name for family in own)
+        """Names of localsim's own families, which the study simulates."""
+        self.games = tuple(family.name for family in games)
+        """Names of localsim's games, which have rules of their own."""
         self._own = {family.name: family for family in (*own, *games, *others)}
+        self.all = tuple(self._own)
+        """Names of all families of localsim, in the order of reports."""
         self._loaded: dict[str, Family] = {}
 
     def __getitem__(self, name: str) -> Family:
@@ -58,21 +62,6 @@ class Families(Mapping[str, Family]):
 
     def __len__(self) -> int:
         return len(list(iter(self)))
-
-    @property
-    def own(self) -> tuple[str, ...]:
-        """Names of localsim's own families, which the study simulates."""
-        return self._studied
-
-    @property
-    def games(self) -> tuple[str, ...]:
-        """Names of localsim's games, which have rules of their own."""
-        return self._games
-
-    @property
-    def all(self) -> tuple[str, ...]:
-        """Names of all families of localsim, in the order of reports."""
-        return tuple(self._own)
 
 
 def check(name: str, made: object) -> None:

@@ -16,8 +16,8 @@ from localsim.errors import InvalidInput, ScenarioInvalid
 from localsim.evaluators.asking import ask
 from localsim.scenarios.casting.cast import cast
 from localsim.scenarios.casting.draft import LONGEST_PREMISE, Deal, Field, composed, deal_of, fields_of, read_draft
-from localsim.scenarios.casting.find import people_beside
 from localsim.scenarios.casting.rules import parse_situation
+from localsim.scenarios.find import people_beside
 from localsim.scenarios.writing import free_file, write_file
 
 Lint = Callable[[LoadedScenario], Iterable[str]]

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from localsim.runs.plan import Plan
-from localsim.scenarios.interviews.banks import find_bank
 from localsim.scenarios.interviews.knowing import SourceTalk
-from localsim.scenarios.interviews.sheets import asks_about_talks, chosen_people, sheets
+from localsim.scenarios.interviews.sheets import asks_about_talks, chosen_people, find_bank, sheets
 from localsim.store.database import Store
 from localsim.store.queries.scoring import subjects
 

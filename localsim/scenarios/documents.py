@@ -66,6 +66,8 @@ _Dumper.add_representer(str, _represent_text)
 
 
 T = TypeVar("T", bound=BaseModel)
+Given = TypeVar("Given")
+Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,20 @@ def read_document(
     return Document(value, tuple(problems), name, root)
 
 
+def each_read(items: Iterable[Given], read: Callable[[Given], Read]) -> list[Read]:
+    """Read every item. The problems of all of them are raised together, each once, as ScenarioInvalid."""
+    found: list[Read] = []
+    problems: list[Problem] = []
+    for item in items:
+        try:
+            found.append(read(item))
+        except ScenarioInvalid as error:
+            problems += [problem for problem in error.problems if problem not in problems]
+    if problems:
+        raise ScenarioInvalid(problems)
+    return found
+
+
 def keys_of(text: str) -> set[str]:
     """Return the words that begin a line of YAML text as keys, by which kinds of files are told apart."""
     return set(re.findall(r"^([a-z_]+):", text, re.MULTILINE))
@@ -145,17 +161,18 @@ def shipped_files(folder: str) -> list[Path]:
     return sorted((paths.bundled("scenarios") / folder).glob("*.yaml"))
 
 
-def named_file(reference: str, folder: str) -> Path:
+def named_file(reference: str | Path, folder: str) -> Path:
     """Return the file that a path means, or the name of one that ships. Raises InvalidInput for an unknown name."""
     file = Path(reference).expanduser()
     if file.suffix or file.is_file():
         return file
     shipped = {each.stem: each for each in shipped_files(folder)}
-    if reference in shipped:
-        return shipped[reference]
+    name = str(reference)
+    if name in shipped:
+        return shipped[name]
     hint = f"{folder} are {', '.join(shipped)}, or a file ID.yaml"
     what = folder.removesuffix("s")
-    raise InvalidInput(f"no {what} {reference!r}{suggest(reference, shipped, inline=True)}", hint=hint)
+    raise InvalidInput(f"no {what} {name!r}{suggest(name, shipped, inline=True)}", hint=hint)
 
 
 def read_file(file: Path) -> str:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from localsim import paths
 from localsim.conversation.scenario import LoadedScenario, ScenarioFile
-from localsim.errors import InvalidInput, Problem, ScenarioInvalid, suggest
+from localsim.errors import InvalidInput, suggest
 from localsim.families.games import SHIPPED
-from localsim.scenarios.casting.find import find_casting
-from localsim.scenarios.casting.situations import situation_files
-from localsim.scenarios.documents import read_file
+from localsim.scenarios.casting.cast import cast
+from localsim.scenarios.casting.people import Person, Relations, load_people, load_relations, people_folder
+from localsim.scenarios.casting.rules import load_situation
+from localsim.scenarios.documents import each_read, keys_of, read_file, shipped_files
 from localsim.scenarios.parse import dump_scenario, load_scenario
 
 MOST = 9_999
@@ -55,16 +56,8 @@ def find_scenarios(references: Sequence[str]) -> list[LoadedScenario]:
     `NAME@3` is the third casting of a situation, or the third variant of a file with `vary`; `NAME@1..20` are twenty of
     them, and a name alone is the first. Problems of all files are reported together.
     """
-    found: list[LoadedScenario] = []
-    problems: list[Problem] = []
-    for reference in [each for given in references for each in numbered(given)]:
-        try:
-            found += _loaded(reference)
-        except ScenarioInvalid as error:
-            problems += [problem for problem in error.problems if problem not in problems]
-    if problems:
-        raise ScenarioInvalid(problems)
-    return found
+    every = each_read([each for given in references for each in numbered(given)], _loaded)
+    return [loaded for each in every for loaded in each]
 
 
 def numbered(reference: str) -> list[str]:
@@ -90,16 +83,7 @@ def _loaded(reference: str) -> list[LoadedScenario]:
 
 def every_loaded(sources: Iterable[Source], variant: int | None = None) -> list[LoadedScenario]:
     """Load all of these; problems of all files are reported together."""
-    found: list[LoadedScenario] = []
-    problems: list[Problem] = []
-    for source in sources:
-        try:
-            found.append(source.load(variant))
-        except ScenarioInvalid as error:
-            problems += error.problems
-    if problems:
-        raise ScenarioInvalid(problems)
-    return found
+    return each_read(sources, lambda source: source.load(variant))
 
 
 def sources_of(reference: str) -> list[Source]:
@@ -119,7 +103,7 @@ def sources_of(reference: str) -> list[Source]:
         return [Source(str(path))]
     if reference in ships:
         return [ships[reference]]
-    every = [*ships, *(file.stem for file in situation_files())]
+    every = [*ships, *(file.stem for file in shipped_files("situations"))]
     suggestion = suggest(reference.partition("@")[0], every, inline=True)
     raise InvalidInput(f"no scenario {reference!r}{suggestion}", hint="localsim scenarios list shows names")
 
@@ -135,3 +119,42 @@ def shipped() -> dict[str, LoadedScenario]:
     """Return every scenario that ships by its id, read once."""
     every = [source.load() for source in shipped_sources()]
     return {loaded.scenario.id: loaded for loaded in every}
+
+
+_NUMBERED = re.compile(r"(.+)@([1-9]\d{0,6})")
+
+
+def find_casting(reference: str) -> LoadedScenario | None:
+    """Return the casting that a reference names; None if it names no situation.
+
+    `NAME@3` and `FILE@3` are the third casting, without a number the first one. The people of a file are those in a
+    folder `people` beside its folder, else those who ship. Raises InvalidInput and ScenarioInvalid.
+    """
+    match = _NUMBERED.fullmatch(reference)
+    name, number = (match[1], int(match[2])) if match else (reference, 1)
+    file = _file_of(name)
+    if file is None:
+        return None
+    people, relations = people_beside(file)
+    document = cast(load_situation(file), people, relations, number)
+    return LoadedScenario(*document.split(), f"{file}@{number}")
+
+
+def _file_of(name: str) -> Path | None:
+    """Return the file of a situation by path or name; None for anything else."""
+    path = Path(name).expanduser()
+    if path.suffix == ".yaml" and path.is_file():
+        return path if keys_of(read_file(path)) & {"roles", "issues"} else None
+    return next((file for file in shipped_files("situations") if file.stem == name), None)
+
+
+def people_beside(file: Path) -> tuple[dict[str, Person], Relations]:
+    """Return the people for a situation's file and their relations."""
+    beside = file.resolve().parent.parent / "people"
+    return _people(beside if beside.is_dir() else people_folder())
+
+
+@lru_cache(maxsize=4)
+def _people(folder: Path) -> tuple[dict[str, Person], Relations]:
+    people = load_people(folder)
+    return people, load_relations(people, folder)

@@ -10,11 +10,10 @@ from typing import Any
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput
 from localsim.scenarios.casting.cast import casted
-from localsim.scenarios.casting.find import people_beside
 from localsim.scenarios.casting.rules import load_situation
-from localsim.scenarios.casting.situations import filled, situation_files
-from localsim.scenarios.documents import keys_of
-from localsim.scenarios.find import Source, shipped_sources, sources_of
+from localsim.scenarios.casting.situations import filled
+from localsim.scenarios.documents import keys_of, shipped_files
+from localsim.scenarios.find import Source, people_beside, shipped_sources, sources_of
 from localsim.scenarios.tagging import Tags, tags_of, vocabulary
 
 
@@ -52,7 +51,7 @@ class Entry:
 def listed_sources(references: Iterable[str]) -> list[Source]:
     """Return what the references mean; without references, all scenarios and situations that ship."""
     chosen = [source for reference in references for source in sources_of(reference)]
-    return chosen or [*shipped_sources(), *(Source(str(file)) for file in situation_files())]
+    return chosen or [*shipped_sources(), *(Source(str(file)) for file in shipped_files("situations"))]
 
 
 def chosen(folders: Iterable[str], wanted: Mapping[str, str | None], *, hard: bool = False) -> list[Entry]:

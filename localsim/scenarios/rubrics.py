@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -121,7 +120,7 @@ def find_rubric(reference: str) -> Rubric:
 
     Raises InvalidInput if there is none, or if a file changes a rubric that ships with localsim but keeps its id.
     """
-    file, shipped = named_file(reference, "rubrics"), rubric_files()
+    file, shipped = named_file(reference, "rubrics"), shipped_files("rubrics")
     if file in shipped:
         return shipped_rubric(file.stem)
     rubric = parse_rubric(read_file(file), str(file))
@@ -150,8 +149,3 @@ def shipped_rubric(name: str) -> Rubric:
     """Return a rubric that ships with localsim, read once."""
     file = paths.bundled("scenarios") / "rubrics" / f"{name}.yaml"
     return parse_rubric(read_file(file), str(file))
-
-
-def rubric_files() -> list[Path]:
-    """Return the files of the rubrics that ship with localsim."""
-    return shipped_files("rubrics")

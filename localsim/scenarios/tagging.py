@@ -1,4 +1,8 @@
-"""Tags of scenarios: the vocabulary, what files say themselves, and how often each word occurs."""
+"""Tags of scenarios: the vocabulary, what files say themselves, and how often each word occurs.
+
+How agents work together is told in the words of a survey (Tran et al., arXiv 2501.06322) and derived from what the file
+says, never from what an author claims.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,9 @@ from pydantic import Field
 
 from localsim import paths
 from localsim.conversation.rules.values import Identifier, Place, Text, Value
-from localsim.conversation.scenario import LoadedScenario
+from localsim.conversation.scenario import LoadedScenario, Scenario
 from localsim.families import family_of
-from localsim.families.games.tags import tags_of as derived
+from localsim.families.base import Family
 from localsim.scenarios.documents import read_document, read_file
 
 CONFLICTS = {"cooperation": "shared", "competition": "opposed", "coopetition": "mixed"}
@@ -78,19 +82,23 @@ def problems_of_tags(tags: Mapping[str, str | tuple[str, ...]]) -> Iterator[tupl
 def tags_of(loaded: LoadedScenario) -> Tags:
     """Return the tags of a scenario, by dimension; a dimension that nothing says is left out."""
     scenario, family = loaded.scenario, family_of(loaded.scenario.family)
-    found, parties = derived(scenario, family), len(loaded.scenario.agents)
+    interaction, parties = _interaction(scenario, family), len(scenario.agents)
     ruled = family.rules is not None or bool(scenario.phases)
+    orders = dict.fromkeys(phase.order for phase in scenario.phases) or {"in_turn": None}
+    structure = "distributed" if parties > 2 else "peer-to-peer"
+    if any(phase.moderator for phase in scenario.phases):
+        structure = "centralised"
     tags: dict[str, tuple[str, ...]] = {
         "kind": ("family" if scenario.family else "everyday",),
         "parties": (str(parties) if parties < MANY else f"{MANY} and more",),
         "language": (scenario.language or "en",),
-        "structure": (found.structure,),
-        "protocol": (found.protocol,),
+        "structure": (structure,),
+        "protocol": ("rules of the game" if family.rules is not None else ", ".join(orders),),
         "level": ("society" if parties >= SOCIETY else "scenario",),
         "interacts_with": ("model_tool", *(["environment"] if ruled else [])),
     }
-    if found.interaction:
-        tags |= {"interaction": (found.interaction,), "conflict": (CONFLICTS[found.interaction],)}
+    if interaction:
+        tags |= {"interaction": (interaction,), "conflict": (CONFLICTS[interaction],)}
     given: Mapping[str, str | list[str]] = loaded.answer.parameters.get("tags", {})
     return {**tags, **{name: (words,) if isinstance(words, str) else tuple(words) for name, words in given.items()}}
 
@@ -123,3 +131,18 @@ def coverage(every: Iterable[Tags]) -> list[tuple[str, str, int]]:
         words = () if dimension.words == "any" else dimension.words
         rows += [(dimension.name, word, used.count(word)) for word in dict.fromkeys((*words, *sorted(used)))]
     return rows
+
+
+def _interaction(scenario: Scenario, family: Family) -> str:
+    """Say whether all win the same, one wins what the other loses, or something between; '' if nothing says it."""
+    table = scenario.game.get("public", {}).get("table")
+    if isinstance(table, dict) and table and all(_is_pair(won) for won in table.values()):
+        pairs = [tuple(won) for won in table.values()]
+        if len({sum(pair) for pair in pairs}) == 1:
+            return "competition"
+        return "cooperation" if all(one == other for one, other in pairs) else "coopetition"
+    return {"cooperative": "cooperation", "competitive": "competition"}.get(family.interests, "")
+
+
+def _is_pair(won: object) -> bool:
+    return isinstance(won, list | tuple) and len(won) == 2 and all(isinstance(each, int | float) for each in won)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from localsim.errors import InvalidInput
 from localsim.families import FAMILIES
 from localsim.scenarios.casting.cast import casted
-from localsim.scenarios.casting.people import load_people
+from localsim.scenarios.casting.people import load_people, load_relations, parse_person, parse_relations
 from localsim.scenarios.casting.playing import try_out
-from localsim.scenarios.casting.relations import load_relations
-from localsim.scenarios.casting.rules import load_situation
+from localsim.scenarios.casting.rules import load_situation, parse_situation
 from localsim.scenarios.casting.sample import Sample, sample
-from localsim.scenarios.casting.situations import situation_files
-from localsim.scenarios.kinds import every_source, renamed, validated
-from localsim.scenarios.parse import dump_scenario
+from localsim.scenarios.documents import each_read, keys_of, shipped_files
+from localsim.scenarios.find import Source, sources_of
+from localsim.scenarios.parse import dump_scenario, parse_scenario, variants_in
+from localsim.scenarios.rubrics import parse_rubric
 
 
 def free_file(folder: Path, name: str, *, force: bool = False, hint: str = "--force overwrites it") -> Path:
@@ -63,10 +64,59 @@ def draw_sample(pairs: int, seed: int, folder: Path | None = None, *, hard: bool
     """Return a sample of castings of the situations that ship; with a folder, also write them there as scenarios."""
     people = load_people()
     relations = load_relations(people)
-    every = {each.id: each for each in map(load_situation, situation_files()) if each.hard or not hard}
+    every = {each.id: each for each in map(load_situation, shipped_files("situations")) if each.hard or not hard}
     drawn = sample(list(every.values()), people, relations, pairs, seed)
     if folder is not None:
         for task in drawn.tasks:
             document = casted(every[task.situation], [people[who] for who in task.people], relations, task.number)
             write_file(folder / f"{document.id}.yaml", dump_scenario(document))
     return drawn
+
+
+VARIANTS = 500
+"""So many variants of a file are checked."""
+
+
+def validated(references: Sequence[str]) -> list[str]:
+    """Check the files that the references name, of whatever kind, and return their ids.
+
+    Raises ScenarioInvalid with the problems of all files together.
+    """
+    return each_read([source for reference in references for source in every_source(reference)], _id_of)
+
+
+def variants_of(references: Sequence[str]) -> dict[str, int]:
+    """Return path -> number of different variants, for those of the valid files that vary."""
+    files = {source.path: source.text for reference in references for source in every_source(reference)}
+    return {path: variants_in(text, path) for path, text in files.items() if "vary" in keys_of(text)}
+
+
+def every_source(reference: str) -> list[Source]:
+    """Return what a reference means, which may be the name of a situation."""
+    named = [Source(str(file)) for file in shipped_files("situations") if file.stem == reference]
+    return named or sources_of(reference)
+
+
+def renamed(source: Source, name: str) -> str:
+    """Return the text of a file with another id. Raises InvalidInput for a name that no id can have."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}", name):
+        raise InvalidInput(f"{name!r} cannot be an id", hint="use letters, digits, hyphens and underscores")
+    return re.sub(r"^id: .*$", f"id: {name}", source.text, count=1, flags=re.MULTILINE)
+
+
+def _id_of(source: Source) -> str:
+    text, name = source.text, source.path
+    keys = keys_of(text)
+    if "relations" in keys:
+        parse_relations(text, name, load_people(Path(name).parent))
+        return source.name
+    if keys & {"traits", "persona_type", "never_heard_of"}:
+        return parse_person(text, name).id
+    if "dimensions" in keys:
+        return parse_rubric(text, name).id
+    if keys & {"roles", "issues"}:
+        return parse_situation(text, name).id
+    if "vary" in keys:
+        for number in range(2, min(variants_in(text, name), VARIANTS) + 1):
+            parse_scenario(text, name, number)
+    return parse_scenario(text, name).scenario.id

@@ -22,8 +22,9 @@ from localsim.cli.common import (
 )
 from localsim.errors import InvalidInput
 from localsim.reports.evidence.rubrics import Rated, people_and_judges
+from localsim.scenarios.documents import shipped_files
 from localsim.scenarios.experiments.document import MODEL
-from localsim.scenarios.experiments.read import Study, experiment_files, find_experiment
+from localsim.scenarios.experiments.read import Study, find_experiment
 from localsim.store.database import Store
 from localsim.store.queries import experiments as queries
 
@@ -173,7 +174,7 @@ def results(file: str, run: str | None, db: str | None) -> Answer:
 
 
 def _id_of(file: str) -> str:
-    shipped = [each.stem for each in experiment_files()]
+    shipped = [each.stem for each in shipped_files("experiments")]
     if file in shipped or file.endswith((".yaml", ".yml")):
         return find_experiment(file).experiment.id
     return file

@@ -21,10 +21,9 @@ from localsim.conversation.transcript import Action, Transcript
 from localsim.errors import InvalidInput
 from localsim.families.base import Curve, Family, Hits, Location, Played, Player, Point, Verdict, merged
 from localsim.families.craigslist import limits, players
-from localsim.families.craigslist.controls import CONTROLS, NO_ZONE
 from localsim.families.craigslist.corpus import CORPUS
 from localsim.families.craigslist.endings import Ending, bargain_ending
-from localsim.families.craigslist.measures import MEASURES
+from localsim.families.craigslist.measures import CONTROLS, MEASURES, NO_ZONE
 from localsim.families.craigslist.offering import BUYS, SELLS, offer_scores, own_offers, targets_are_limits
 from localsim.families.prices import find_prices
 from localsim.families.vocabulary import DEFAULT, Vocabulary, person, with_article
@@ -191,7 +190,6 @@ class Craigslist(Family):
         return problems
 
     def side(self, agent: str, answer: AnswerKey) -> str:
-        """Return `seller` or `buyer`."""
         return "seller" if agent == answer.answer.get("seller") else "buyer"
 
     def remarks(self, scores: Mapping[str, float]) -> list[str]:

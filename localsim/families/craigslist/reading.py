@@ -227,7 +227,6 @@ def _read_phrases(marked: str, question: bool, priced: bool) -> Reading:
 
 
 def _true(**marks: object) -> set[str]:
-    """Return the names of what is true."""
     return {name for name, found in marks.items() if found}
 
 

@@ -77,7 +77,6 @@ class Game(Family):
 
     @property
     def rules(self) -> Rules:
-        """The game itself."""
         return self
 
     def scenario(
@@ -290,6 +289,15 @@ def speaking(*words: str) -> Callable[[Player], Player]:
     return decorate
 
 
+def taking(*actions: Action, otherwise: Player = any_way) -> Player:
+    """Return a player that takes the first of these actions that is allowed now; if none is, it plays as another."""
+
+    def play(seen: Observation, rng: random.Random) -> Action:
+        return next((each for each in actions if seen.may(each.type)), None) or otherwise(seen, rng)
+
+    return play
+
+
 def number(low: float | str, high: float | str, step: float | str = 1) -> Param:
     """Return a value that is a number from `low` to `high`."""
     return Param.model_validate({"number": (str(low), str(high)), "step": str(step)})
@@ -369,5 +377,6 @@ __all__ = [
     "private",
     "share",
     "speaking",
+    "taking",
     "targets",
 ]

@@ -188,6 +188,8 @@ class Replayed(Game):
     """What each agent is, in speaking order; also the sides of measures."""
     number_of_agents = ""
     """The parameter with the number of agents, in a game without roles."""
+    beside = 0
+    """So many further names `scene` receives, such as that of a chair."""
     allowed: Mapping[str, Sequence[Any]] = {}
     """Parameter -> the least and the greatest number, or all words that are known."""
 
@@ -201,10 +203,9 @@ class Replayed(Game):
 
     def count(self, chosen: Mapping[str, Any]) -> int:
         """Return how many names `scene` receives: one for each agent, by default two."""
-        return int(chosen[self.number_of_agents]) if self.number_of_agents else len(self.roles) or 2
+        return int(chosen[self.number_of_agents]) + self.beside if self.number_of_agents else len(self.roles) or 2
 
     def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
-        """Return the scenario of these parameters: what `scene` says of it."""
         chosen = merged(self.defaults, parameters, self.name)
         check_values(self.name, chosen, self.allowed)
         names = names_of(self, seed, self.count(chosen))
@@ -226,7 +227,6 @@ class Replayed(Game):
         )
 
     def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
-        """Return what the generator waits for after these turns."""
         run = _RUNS.take(self, scenario, talk, seed) or _Run(self, scenario, seed, {})
         run.read(talk.turns)
         _RUNS.keep(run)

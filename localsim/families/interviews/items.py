@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from localsim.conversation.rules.values import Amount, Document, Identifier, Move, Param, Place, Text, Value
+from localsim.conversation.rules.values import Amount, Document, Identifier, Move, Param, Place, Text, Value, repeats
 
 Kind = Literal["options", "scale", "number", "open"]
 KINDS: tuple[Kind, ...] = ("options", "scale", "number", "open")
@@ -47,7 +47,8 @@ class Must(Value):
     """Most words."""
 
 
-def _several(value: Any) -> Any:
+def several(value: Any) -> Any:
+    """Return a list of one where a single value was given."""
     return [value] if isinstance(value, str | int | float) else value
 
 
@@ -66,7 +67,7 @@ class Item(Value):
     """Least and greatest whole number of the answer."""
     open: Annotated[int, Field(ge=20, le=1000)] | None = None
     """Most characters of an answer in words."""
-    gold: Annotated[tuple[Text, ...], BeforeValidator(_several)] = ()
+    gold: Annotated[tuple[Text, ...], BeforeValidator(several)] = ()
     """The right answer, or several of which each is right: an option, a number, or words of an open answer."""
     refuse: bool | None = None
     """Whether an open question must be refused (true), or must not be (false)."""
@@ -101,9 +102,7 @@ class Item(Value):
             return
         if len(self.options) == 1:
             yield ("options",), "give two options or more"
-        for place, option in enumerate(self.options):
-            if option in self.options[:place]:
-                yield ("options", place), f"option given more than once: {option}"
+        yield from repeats("option", ((("options", place), option) for place, option in enumerate(self.options)))
         if self.number and self.number[0] > self.number[1]:
             yield ("number",), "give the least number first"
         elif self.number and any(end % 1 for end in self.number):
@@ -168,11 +167,9 @@ class Bank(Document):
     def _conflicts(self) -> Iterator[tuple[Place, str]]:
         if bool(self.items) == (self.maker is not None):
             yield ("items",), "give items or a maker, one of the two"
-        ids = [item.id for item in self.items]
+        yield from repeats("item id", ((("items", number, "id"), item.id) for number, item in enumerate(self.items)))
         for number, item in enumerate(self.items):
             yield from ((("items", number, *place), message) for place, message in item.problems())
-            if item.id in ids[:number]:
-                yield ("items", number, "id"), f"item id given more than once: {item.id}"
             if item.follows and not number:
                 yield ("items", number, "follows"), "no item is before the first one"
 

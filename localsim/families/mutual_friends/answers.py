@@ -180,7 +180,6 @@ def _clause_verdict(clause: str, name: str, named: bool) -> tuple[_Verdict, bool
 
 
 def _words(text: str) -> str:
-    """Return a text without punctuation."""
     return re.sub(r" +", " ", re.sub(r"[.!?;…,]+", " ", text)).strip()
 
 

@@ -31,9 +31,8 @@ from localsim.families.base import (
     sentence,
 )
 from localsim.families.mutual_friends import players, scoring
-from localsim.families.mutual_friends.controls import CONTROL_TASKS, CONTROLS
 from localsim.families.mutual_friends.corpus import CORPUS
-from localsim.families.mutual_friends.measures import MEASURES
+from localsim.families.mutual_friends.measures import CONTROL_TASKS, CONTROLS, MEASURES
 from localsim.families.mutual_friends.mentions import all_friends, mentions, speaks_of_friend
 from localsim.families.mutual_friends.players import PLAYERS
 from localsim.families.terms import span_of

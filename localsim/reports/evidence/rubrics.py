@@ -18,7 +18,8 @@ from localsim.annotation.measures import alpha, correlation
 from localsim.evaluators.choosing import CHOSEN, PLACE
 from localsim.reports.document import Table
 from localsim.reports.validity.judges import Goal, follows_outcome
-from localsim.scenarios.rubrics import SOTOPIA, rubric_files, shipped_rubric
+from localsim.scenarios.documents import shipped_files
+from localsim.scenarios.rubrics import SOTOPIA, shipped_rubric
 from localsim.stats import Bounds, Estimate
 from localsim.store.conditions import Condition, in_order, names_of
 from localsim.store.database import Store
@@ -144,7 +145,7 @@ def _dimension(
 
 def _bounds(rubric: str, dimension: str) -> Bounds:
     """Return lowest and highest score of a dimension of a rubric that ships; nothing is known of those of users."""
-    if rubric not in {file.stem for file in rubric_files()}:
+    if rubric not in {file.stem for file in shipped_files("rubrics")}:
         return None, None
     asked = shipped_rubric(rubric).asked()
     return asked[dimension][:2] if dimension in asked else (None, None)

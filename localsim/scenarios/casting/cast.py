@@ -11,9 +11,8 @@ from localsim.conversation.rules.values import Move
 from localsim.conversation.scenario import Agent, Fact, Info, Limits, Relationship, RelationshipLevel, ScenarioFile
 from localsim.errors import InvalidInput
 from localsim.families.base import listed
-from localsim.families.games.situations.state import ALL, answer_of
-from localsim.scenarios.casting.people import Person
-from localsim.scenarios.casting.relations import Relations
+from localsim.families.games.situations.meaning import ALL, answer_of
+from localsim.scenarios.casting.people import Person, Relations
 from localsim.scenarios.casting.situations import Role, Situation, filled, param_of
 
 FAMILY = "situations"

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import get_args
 
 from localsim.conversation.rules.values import Param
-from localsim.families.games.situations.making import unfair
-from localsim.families.games.situations.meaning import Issue, parse_meanings, right
+from localsim.families.base import listed
+from localsim.families.games.situations.meaning import Issue, parse_meanings, right, unfair
 from localsim.families.terms import span_of
 from localsim.scenarios.casting.situations import Kind
 from localsim.scenarios.documents import dumped
@@ -129,7 +129,7 @@ def composed(words: Sequence[str], deal: Deal, name: str, source: str) -> str:
         "info": {"what": source},
         "setting": (
             f"{_ended(setting)} {{{first}}} and {{{second}}} settle the {issue} together. They can take "
-            f"{', '.join(options[:-1])} or {options[-1]}."
+            f"{listed(options, 'or')}."
         ),
         "roles": roles,
         "issues": [{"name": issue, "options": options}],

@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from localsim.conversation.rules.values import Place, problems_of_move, repeats
-from localsim.families.games.situations.making import unfair
-from localsim.families.games.situations.meaning import MOST_SETTLEMENTS, count, right, written
-from localsim.families.games.situations.state import ALL
+from localsim.families.games.situations.meaning import ALL, MOST_SETTLEMENTS, count, right, unfair, written
 from localsim.families.terms import span_of
 from localsim.scenarios.casting.cast import moves_of
 from localsim.scenarios.casting.situations import (

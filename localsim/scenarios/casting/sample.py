@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from localsim.scenarios.casting.cast import castings
-from localsim.scenarios.casting.people import Person
-from localsim.scenarios.casting.relations import Relations
+from localsim.scenarios.casting.people import Person, Relations
 from localsim.scenarios.casting.situations import Situation
 
 MOST = 1000

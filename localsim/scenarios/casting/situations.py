@@ -9,16 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from pathlib import Path
 from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
 from localsim.conversation.rules.values import Amount, Identifier, Param, Place, Text, Value
 from localsim.conversation.scenario import DisclosureRule, Info, RelationshipLevel
-from localsim.families.games.situations.meaning import TELL, Issue, Meaning, Rule, parse_meanings
-from localsim.families.games.situations.state import ALL
-from localsim.scenarios.documents import shipped_files
+from localsim.families.games.situations.meaning import ALL, TELL, Issue, Meaning, Rule, parse_meanings
 
 Kind = Literal["information", "bargaining", "division", "persuasion", "norms", "favours", "support", "secrets"]
 """Kinds of interaction, one for each source of the 90 scenarios of arXiv 2310.11667 (README of the situations)."""
@@ -195,8 +192,3 @@ def texts_of(situation: Situation) -> Iterator[tuple[Place, str]]:
 def filled(text: str, names: Mapping[str, str]) -> str:
     """Return a text with the names of people for the roles in braces."""
     return PLACEHOLDER.sub(lambda match: names.get(match[1], match[0]), text)
-
-
-def situation_files() -> list[Path]:
-    """Return the files of the situations that ship with localsim, by name."""
-    return shipped_files("situations")

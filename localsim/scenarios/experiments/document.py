@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
 from localsim.conversation.rules.values import Document, Identifier, Place, Text, Value, repeats
+from localsim.families.interviews.items import several
 
 MODEL = "model"
 """The partner that the command line names with -m."""
@@ -16,11 +17,7 @@ PARTICIPANT = "participant"
 _Long = Annotated[str, Field(min_length=1, max_length=20_000)]
 
 
-def _several(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
-Names = Annotated[tuple[Text, ...], BeforeValidator(_several)]
+Names = Annotated[tuple[Text, ...], BeforeValidator(several)]
 
 
 class Consent(Value):

@@ -13,10 +13,10 @@ from localsim.conversation.scenario import LoadedScenario, Scenario, canonical_h
 from localsim.errors import InvalidInput, ScenarioInvalid, suggest
 from localsim.families import family_of
 from localsim.families.interviews.items import Bank
-from localsim.scenarios.documents import Document, named_file, read_document, read_file, shipped_files
+from localsim.scenarios.documents import Document, named_file, read_document, read_file
 from localsim.scenarios.experiments.document import PARTICIPANT, Bounds, Condition, Experiment
 from localsim.scenarios.find import find_scenarios
-from localsim.scenarios.interviews.banks import find_bank
+from localsim.scenarios.interviews.sheets import find_bank
 from localsim.scenarios.rubrics import Rubric, find_rubric
 
 T = TypeVar("T")
@@ -99,22 +99,12 @@ class Study:
         return found[condition]
 
 
-def find_experiment(reference: str) -> Study:
+def find_experiment(reference: str | Path) -> Study:
     """Return the experiment that a path or the name of a bundled one means.
 
     Raises InvalidInput if there is none, ScenarioInvalid with all its problems, as file:line:column.
     """
-    return load_experiment(named_file(reference, "experiments"))
-
-
-def experiment_files() -> list[Path]:
-    """Return the files of the experiments that ship with localsim."""
-    return shipped_files("experiments")
-
-
-def load_experiment(path: str | Path) -> Study:
-    """Read one file. Raises InvalidInput if it cannot be read, ScenarioInvalid with all its problems."""
-    file = Path(path)
+    file = named_file(reference, "experiments")
     document = read_document(read_file(file), str(file), Experiment, what="an experiment")
     try:
         return _Reader(file, document, document.valid()).study()

@@ -1,7 +1,7 @@
 """Makers of items from people: role knowledge, instructions on passages, refusals.
 
-A maker is a pure function (person, everybody, seed, counts) -> items. `person` is None for an agent without a profile,
-of whom nothing can be asked that is on a card. What is right follows from the person's file alone.
+A maker is a pure function (person, the others, generator, counts) -> items; the generator depends on its name, the seed
+and the person. What is right follows from the person's file alone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from localsim.families.terms import utters
 from localsim.scenarios.casting.people import Person
 
 Counts = Mapping[str, int]
-Maker = Callable[[Person | None, Sequence[Person], int, Counts], tuple[Item, ...]]
+Maker = Callable[[Person, Sequence[Person], random.Random, Counts], tuple[Item, ...]]
 _FAMILIAR = ("I know it very well.", "I have used it for years.", "I teach it to other people.")
 _OPEN = 160
 
@@ -27,22 +27,14 @@ def _count(counts: Counts, name: str, usual: int) -> int:
     return max(0, int(counts.get(name, usual)))
 
 
-def _rng(maker: str, seed: int, person: Person) -> random.Random:
-    return random.Random(f"{maker}/{seed}/{person.id}")
-
-
 # ---- role knowledge ------------------------------------------------------------------------------------------------
 
 
-def role_mcq(person: Person | None, everybody: Sequence[Person], seed: int, counts: Counts) -> tuple[Item, ...]:
+def role_mcq(person: Person, others: Sequence[Person], rng: random.Random, counts: Counts) -> tuple[Item, ...]:
     """Return multiple-choice questions about the person's own life, and about what the person cannot know.
 
     The wrong options are other people's (after RoleEval, arXiv 2312.16132, whose characters are public ones).
     """
-    if person is None:
-        return ()
-    rng = _rng("role_mcq", seed, person)
-    others = [other for other in everybody if other.id != person.id]
     card = _card(person)
     known = list(_known(person, others, card, rng))
     unknown = [*_never(person, rng), *_strangers(others, card, rng)]
@@ -107,17 +99,13 @@ NARRATION = "Begin with what you do, between two asterisks, and then answer. "
 ENDING = "Ask me more."
 
 
-def rolemrc(person: Person | None, everybody: Sequence[Person], seed: int, counts: Counts) -> tuple[Item, ...]:
+def rolemrc(person: Person, others: Sequence[Person], rng: random.Random, counts: Counts) -> tuple[Item, ...]:
     """Return instructions on passages in twelve sub-tasks (of the eighteen of RoleMRC, arXiv 2502.11387).
 
     Inside the role a word of an own passage is missing; outside it a word of a stranger's passage that is not shown
     whole. Each is asked with and without narration; then with a form, a word or a second turn, and under an
     instruction that comes before the question.
     """
-    if person is None:
-        return ()
-    rng = _rng("rolemrc", seed, person)
-    others = [other for other in everybody if other.id != person.id]
     found: list[Item] = []
     for number, passage in enumerate(person.background[: _count(counts, "passages", 1)], start=1):
         gap, word = _gap(passage.text, rng)
@@ -166,16 +154,12 @@ def _gap(text: str, rng: random.Random) -> tuple[str, str]:
 # ---- refusals ------------------------------------------------------------------------------------------------------
 
 
-def refusal(person: Person | None, everybody: Sequence[Person], seed: int, counts: Counts) -> tuple[Item, ...]:
+def refusal(person: Person, others: Sequence[Person], rng: random.Random, counts: Counts) -> tuple[Item, ...]:
     """Return open questions that the person must refuse, because nothing on the card can answer them, and others.
 
     The first kind is about what the person has never heard of and about strangers' lives; the second about the own
     life, so that a person who refuses everything is seen (after RoleRef's two sides, arXiv 2409.16913).
     """
-    if person is None:
-        return ()
-    rng = _rng("refusal", seed, person)
-    others = [other for other in everybody if other.id != person.id]
     outside = [f"What can you tell us about this: {thing}?" for thing in person.never_heard_of]
     for other in rng.sample(others, min(4, len(others))):
         outside.append(f"What did {other.name} {other.family_name} of {other.place} dream of last night?")
@@ -193,11 +177,6 @@ def refusal(person: Person | None, everybody: Sequence[Person], seed: int, count
     for number, (ask, gold) in enumerate(inside[: _count(counts, "inside", 6)], start=1):
         found.append(_open(f"inside_{number}", ask, "inside", refuse=False, **({"gold": (gold,)} if gold else {})))
     return tuple(found)
-
-
-def computed(person: Person | None, everybody: Sequence[Person], seed: int, counts: Counts) -> tuple[Item, ...]:  # noqa: ARG001
-    """Return items of reasoning, the same for everybody."""
-    return reasoning.items(seed, {kind: _count(counts, kind, 10) for kind in reasoning.KINDS})
 
 
 # ---- tasks for a persona -------------------------------------------------------------------------------------------
@@ -229,14 +208,11 @@ PERSONA_TASKS: Mapping[str, str] = {
 """The five tasks of PersonaGym (arXiv 2407.18416) in questions of our own."""
 
 
-def persona_tasks(person: Person | None, everybody: Sequence[Person], seed: int, counts: Counts) -> tuple[Item, ...]:  # noqa: ARG001
+def persona_tasks(person: Person, others: Sequence[Person], rng: random.Random, counts: Counts) -> tuple[Item, ...]:  # noqa: ARG001
     """Return `each` open questions (2 if not given, 10 at most) for each of five tasks, in settings of the person.
 
     Settings differ within a task; what happens in them comes again if there are more questions than events.
     """
-    if person is None:
-        return ()
-    rng = _rng("persona_tasks", seed, person)
     each = min(_count(counts, "each", 2), len(SETTINGS))
     found = []
     for task, ask in PERSONA_TASKS.items():
@@ -252,11 +228,22 @@ def _drawn(rng: random.Random, texts: Sequence[str], count: int) -> list[str]:
     return [text for start in range(0, count, len(texts)) for text in rng.sample(texts, min(count - start, len(texts)))]
 
 
+COMPUTED = "reasoning"
+"""The maker of items that are the same for everybody, also for an agent without a profile."""
 MAKERS: Mapping[str, Maker] = {
     "role_mcq": role_mcq,
     "rolemrc": rolemrc,
     "refusal": refusal,
-    "reasoning": computed,
     "persona_tasks": persona_tasks,
 }
-"""The makers by name."""
+"""The makers of items from people by name."""
+
+
+def made(name: str, person: Person | None, everybody: Sequence[Person], seed: int, counts: Counts) -> tuple[Item, ...]:
+    """Return the items of a maker. Nothing on a card can be asked of an agent without a profile (None)."""
+    if name == COMPUTED:
+        return reasoning.items(seed, {kind: _count(counts, kind, 10) for kind in reasoning.KINDS})
+    if person is None:
+        return ()
+    others = [other for other in everybody if other.id != person.id]
+    return MAKERS[name](person, others, random.Random(f"{name}/{seed}/{person.id}"), counts)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from localsim.conversation.scenario import Agent, LoadedScenario
 from localsim.errors import InvalidInput, suggest
 from localsim.families.interviews.family import NOBODY, document
 from localsim.families.interviews.items import Bank, Item
 from localsim.scenarios.casting.people import Person, load_people
+from localsim.scenarios.documents import named_file, read_document, read_file
 from localsim.scenarios.interviews.knowing import SourceTalk, who_knows
-from localsim.scenarios.interviews.makers import MAKERS
+from localsim.scenarios.interviews.makers import COMPUTED, MAKERS, made
 
 ALL = "all"
 """The word for everybody who ships."""
@@ -44,6 +46,15 @@ def chosen_people(references: Sequence[str], bank: Bank) -> list[Subject]:
     return list(found.values())
 
 
+def find_bank(reference: str | Path) -> Bank:
+    """Return the bank that a path or a name means.
+
+    Raises InvalidInput if there is none, ScenarioInvalid with all its problems, as file:line:column.
+    """
+    file = named_file(reference, "banks")
+    return read_document(read_file(file), str(file), Bank, what="a bank").valid()
+
+
 TALKS = {"who_knows": who_knows}
 """The makers of items about stored conversations, by name."""
 
@@ -62,10 +73,10 @@ def items_for(
         return bank.items
     if maker.name in TALKS:
         return TALKS[maker.name](talks, maker.seed, maker.parameters)
-    if maker.name not in MAKERS:
-        hint = f"makers are {', '.join([*MAKERS, *TALKS])}"
+    if maker.name not in (*MAKERS, COMPUTED):
+        hint = f"makers are {', '.join([*MAKERS, COMPUTED, *TALKS])}"
         raise InvalidInput(f"bank {bank.id}: no maker {maker.name!r}", hint=hint)
-    return MAKERS[maker.name](person, everybody, maker.seed, maker.parameters)
+    return made(maker.name, person, everybody, maker.seed, maker.parameters)
 
 
 def sheet(bank: Bank, person: Subject, items: Sequence[Item]) -> LoadedScenario:
@@ -73,8 +84,8 @@ def sheet(bank: Bank, person: Subject, items: Sequence[Item]) -> LoadedScenario:
     name = person.id if person is not None else NOBODY
     agent = person.agent(GOAL, whole=True) if person is not None else _PLAIN
     traits = person.traits.model_dump(exclude={"decision_style"}) if person is not None else None
-    made = document(f"{bank.id}-{name}", bank, agent, items, traits)
-    return LoadedScenario(*made.split(), f"{COMMAND} {bank.id} --people {name}")
+    asked = document(f"{bank.id}-{name}", bank, agent, items, traits)
+    return LoadedScenario(*asked.split(), f"{COMMAND} {bank.id} --people {name}")
 
 
 def sheets(bank: Bank, people: Sequence[Subject], talks: Sequence[SourceTalk] = ()) -> tuple[LoadedScenario, ...]:

@@ -16,6 +16,7 @@ from localsim.conversation.human_talks import NAMES, HumanTalk, LeftOut, Part, c
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput
 from localsim.families import cocoa
+from localsim.families.base import listed
 
 _ITEMS = ("book", "hat", "ball")
 _HINT = "a line is <input> ... </input> <dialogue> YOU: ... <eos> THEM: ... </dialogue> <output> ... </output>"
@@ -129,16 +130,11 @@ def _scenario(line: Line, where: str, path: str) -> LoadedScenario:
         path,
         where,
         id=id_of("items", *kinds, "-".join(map(str, line.counts)), known),
-        title=f"Two people divide {_listed(line.items)}",
+        title=f"Two people divide {listed([f'{item}s' for item in line.items])}",
         info={"what": "Two people divide items that are worth different points to each (Deal or No Deal corpus)."},
         setting=f"{_PAIR[0]} and {_PAIR[1]} divide {things}. Without agreement both get nothing.",
         agents=[_agent(name, line.items, values) for name, values in zip(_PAIR, line.values, strict=True)],
     )
-
-
-def _listed(items: Sequence[str]) -> str:
-    names = [f"{item}s" for item in items]
-    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
 
 
 def _counted(count: int, item: str) -> str:

@@ -278,7 +278,6 @@ def _loyal(seen: g.Observation, rng: random.Random) -> g.Action:
 
 
 def _first(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Name the first player who is left, whatever is known."""
     what = next((name for name in ("vote", "kill", "look") if seen.may(name)), None)
     return g.move(what, g.targets(seen, what)[0]) if what else g.Action("speak", "Let us begin with the first.")
 

@@ -52,6 +52,7 @@ class Jury(Replayed):
         "rounds": 1,
         "ballots": 1,
     }
+    number_of_agents, beside = "jurors", 1
     allowed = {
         "jurors": (3, 12),
         "evidence": (1, 5),
@@ -118,9 +119,6 @@ class Jury(Replayed):
         g.by_chance("always-guilty", "success_rate", 0.5, "half of the accused are guilty"),
         g.between("any", "agreement", 0.5, 1, "of two sides, the larger has at least half"),
     )
-
-    def count(self, chosen: Mapping[str, Any]) -> int:
-        return int(chosen["jurors"]) + 1
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
         _check(chosen)
@@ -245,7 +243,6 @@ def _pieces(agent: g.Agent | AgentView) -> dict[str, str]:
 
 
 def _own(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Say nothing about the evidence, and vote as the own pieces say."""
     if seen.may("vote"):
         return g.move("vote", leaning(_pieces(seen.me()).values()))
     return g.Action("speak", "I have made up my mind.")
@@ -267,9 +264,9 @@ def _pooling(seen: g.Observation, rng: random.Random) -> g.Action:
     return g.Action("speak", ", ".join(f"the {who} says {says}" for who, says in own.items()).capitalize() + f".{ask}")
 
 
-def _always_guilty(seen: g.Observation, rng: random.Random) -> g.Action:
-    return g.move("vote", SIDES[0]) if seen.may("vote") else g.Action("speak", "I do not trust anybody.")
-
-
-Jury.players = {"own": _own, "pooling": _pooling, "always-guilty": _always_guilty}
+Jury.players = {
+    "own": _own,
+    "pooling": _pooling,
+    "always-guilty": g.taking(g.move("vote", SIDES[0]), g.Action("speak", "I do not trust anybody.")),
+}
 Jury.sensible = "pooling"

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from statistics import fmean
 from typing import Any
@@ -43,6 +44,7 @@ class PeerReview(Replayed):
     title = "Peer review"
     about = "Reviewers rate a paper, its author answers, the reviewers rate again, and a chair accepts or rejects it."
     defaults = {"reviewers": 3, "bar": 6, "answered": 0.5, "rounds": 1}
+    number_of_agents, beside = "reviewers", 2
     allowed = {"reviewers": (2, 6), "bar": (1, 10), "answered": (0, 1), "rounds": (0, 5)}
     how = (
         "The decision is right if it is the one of reviewers who add 2 points exactly where the author really has an "
@@ -104,9 +106,6 @@ class PeerReview(Replayed):
         g.between("any", "agreement_first", 0, 1, "points are at most 9 apart"),
         g.between("any", "error", 0, 9, "points are at most 9 apart"),
     )
-
-    def count(self, chosen: Mapping[str, Any]) -> int:
-        return int(chosen["reviewers"]) + 2
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
         author, chair, *reviewers = names
@@ -183,7 +182,7 @@ class PeerReview(Replayed):
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         author = seen.game["author"]
         reviewer = seen.game["reviewers"][0]
-        return _fair(seen, rng) if g.known(seen, f"to_{reviewer}", author) and seen.viewer != author else None
+        return _playing(seen, rng) if g.known(seen, f"to_{reviewer}", author) and seen.viewer != author else None
 
 
 def _setting(author: str, chair: str, reviewers: Sequence[str], topic: str, chosen: Mapping[str, Any]) -> str:
@@ -207,59 +206,46 @@ def _agreement(points: Sequence[float]) -> float:
 # ---- players -------------------------------------------------------------------------------------------------------
 
 
-def _playing(*, bluffs: bool = False, moves_on: bool = True) -> g.Player:
-    """Return a player of all roles. `bluffs`: the author always answers. `moves_on`: reviewers can be convinced."""
-
-    def play(seen: g.Observation, rng: random.Random) -> g.Action:
-        author = seen.game["author"]
-        if seen.may("review"):
-            return g.move(
-                "review", author, g.known(seen, "rating") or 5, text=f"I doubt one thing: {g.known(seen, 'doubt')}."
-            )
-        if seen.may("rebut"):
-            name = g.targets(seen, "rebut")[0]
-            truth = g.known(seen, f"to_{name}") or TRUE
-            if bluffs or truth != TRUE:
-                return g.move(
-                    "rebut", name, "answer", text="We can answer this." if truth == TRUE else f"See: {truth}."
-                )
-            return g.move("rebut", name, "admit", text=f"This is {TRUE}.")
-        if seen.may("decide"):
-            return g.move("decide", "accept" if seen.transcript.told[-1].number >= seen.game["bar"] else "reject")
-        own = g.known(seen, f"to_{seen.viewer}", author)  # None unless the author's side is open
-        heard = [turn.action.values for turn in seen.transcript.of("rebut") if turn.value == seen.viewer]
-        answered = own != TRUE if own is not None else heard[-1:] == [(seen.viewer, "answer")]
-        points = int(g.known(seen, "rating") or 5) + (WORTH if answered and moves_on else 0)
-        if seen.may("score"):
-            return g.move("score", points, 4)
-        return g.Action("speak", f"I give {points} of 10 points.")
-
-    return play
+def _playing(seen: g.Observation, rng: random.Random, *, bluffs: bool = False, moves_on: bool = True) -> g.Action:
+    """Play all roles truly. `bluffs`: the author always answers. `moves_on`: reviewers can be convinced."""
+    author = seen.game["author"]
+    if seen.may("review"):
+        return g.move(
+            "review", author, g.known(seen, "rating") or 5, text=f"I doubt one thing: {g.known(seen, 'doubt')}."
+        )
+    if seen.may("rebut"):
+        name = g.targets(seen, "rebut")[0]
+        truth = g.known(seen, f"to_{name}") or TRUE
+        if bluffs or truth != TRUE:
+            return g.move("rebut", name, "answer", text="We can answer this." if truth == TRUE else f"See: {truth}.")
+        return g.move("rebut", name, "admit", text=f"This is {TRUE}.")
+    if seen.may("decide"):
+        return g.move("decide", "accept" if seen.transcript.told[-1].number >= seen.game["bar"] else "reject")
+    own = g.known(seen, f"to_{seen.viewer}", author)  # None unless the author's side is open
+    heard = [turn.action.values for turn in seen.transcript.of("rebut") if turn.value == seen.viewer]
+    answered = own != TRUE if own is not None else heard[-1:] == [(seen.viewer, "answer")]
+    points = int(g.known(seen, "rating") or 5) + (WORTH if answered and moves_on else 0)
+    if seen.may("score"):
+        return g.move("score", points, 4)
+    return g.Action("speak", f"I give {points} of 10 points.")
 
 
-_fair = _playing()
-
-
-def _fixed(points: int, decision: str) -> g.Player:
-    """Return a player whose reviewers always give the same points, with one decision."""
-
-    def play(seen: g.Observation, rng: random.Random) -> g.Action:
-        if seen.may("review"):
-            return g.move("review", seen.game["author"], points, text="I have read the paper.")
-        if seen.may("rebut"):
-            return g.move("rebut", g.targets(seen, "rebut")[0], "admit")
-        if seen.may("score"):
-            return g.move("score", points, 5)
-        return g.move("decide", decision) if seen.may("decide") else g.Action("speak", f"I give {points} of 10 points.")
-
-    return play
+def _fixed(seen: g.Observation, rng: random.Random, *, points: int, decision: str) -> g.Action:
+    """Always give the same points and make one decision."""
+    if seen.may("review"):
+        return g.move("review", seen.game["author"], points, text="I have read the paper.")
+    if seen.may("rebut"):
+        return g.move("rebut", g.targets(seen, "rebut")[0], "admit")
+    if seen.may("score"):
+        return g.move("score", points, 5)
+    return g.move("decide", decision) if seen.may("decide") else g.Action("speak", f"I give {points} of 10 points.")
 
 
 PeerReview.players = {
-    "fair": _fair,
-    "bluff": _playing(bluffs=True),
-    "stubborn": _playing(moves_on=False),
-    "accept-all": _fixed(10, "accept"),
-    "reject-all": _fixed(1, "reject"),
+    "fair": _playing,
+    "bluff": partial(_playing, bluffs=True),
+    "stubborn": partial(_playing, moves_on=False),
+    "accept-all": partial(_fixed, points=10, decision="accept"),
+    "reject-all": partial(_fixed, points=1, decision="reject"),
 }
 PeerReview.sensible = "fair"

@@ -13,6 +13,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from localsim.families.games import base as g
@@ -175,23 +176,16 @@ def _approving(seen: g.Observation, chosen: Sequence[str]) -> g.Action:
     return g.move("approve", *("yes" if place in chosen else "no" for place in seen.game["places"]))
 
 
-def _playing(*, tells_veto: bool = True, fair: bool = False) -> g.Player:
-    """Return a player that tells its tastes and approves the best place for all, or for the least satisfied."""
-
-    def play(seen: g.Observation, rng: random.Random) -> g.Action:
-        if seen.may("approve"):
-            worth = _told(seen)
-            best = max(worth, key=lambda place: (min(worth[place]), sum(worth[place])) if fair else sum(worth[place]))
-            return _approving(seen, [best])
-        points = (g.known(seen, "points") or "").split()
-        gives = ", ".join(f"the {place} {number_}" for place, number_ in zip(seen.game["places"], points, strict=True))
-        veto = g.known(seen, "veto")
-        return g.Action("speak", f"I give {gives}." + (f" I cannot go to the {veto}." if veto and tells_veto else ""))
-
-    return play
-
-
-_open = _playing()
+def _playing(seen: g.Observation, rng: random.Random, *, tells_veto: bool = True, fair: bool = False) -> g.Action:
+    """Tell the own tastes, and approve the best place for all, or, if `fair`, for the least satisfied."""
+    if seen.may("approve"):
+        worth = _told(seen)
+        best = max(worth, key=lambda place: (min(worth[place]), sum(worth[place])) if fair else sum(worth[place]))
+        return _approving(seen, [best])
+    points = (g.known(seen, "points") or "").split()
+    gives = ", ".join(f"the {place} {number_}" for place, number_ in zip(seen.game["places"], points, strict=True))
+    veto = g.known(seen, "veto")
+    return g.Action("speak", f"I give {gives}." + (f" I cannot go to the {veto}." if veto and tells_veto else ""))
 
 
 def _favourite(seen: g.Observation, rng: random.Random) -> g.Action:
@@ -212,14 +206,13 @@ def _sincere(seen: g.Observation, rng: random.Random) -> g.Action:
 
 
 def _yes_sayer(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Approve everything."""
     return _approving(seen, seen.game["places"]) if seen.may("approve") else g.Action("speak", "All are fine with me.")
 
 
 Restaurant.players = {
-    "open": _open,
-    "fair-minded": _playing(fair=True),
-    "guarded": _playing(tells_veto=False),
+    "open": _playing,
+    "fair-minded": partial(_playing, fair=True),
+    "guarded": partial(_playing, tells_veto=False),
     "sincere": _sincere,
     "favourite": _favourite,
     "yes-sayer": _yes_sayer,

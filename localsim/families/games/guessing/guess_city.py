@@ -2,6 +2,10 @@
 
 The return is minus the number of questions before the one that names the city, and -20 if none does. Answers are in
 words. The rules read those to the questions of the list; other questions are allowed, and their answers not checked.
+
+The cities are a list of our own, with what people there can tell about them without the name. The sea is the one at
+which the city or its harbour lies; a river is named where it flows through the city and is well known; `none` means
+neither. `largest` is what is usually called the largest city of the country.
 """
 
 from __future__ import annotations
@@ -12,9 +16,150 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from localsim.families.games import base as g
-from localsim.families.games.guessing.cities import QUESTIONS as ASKED
-from localsim.families.games.guessing.cities import cities
 from localsim.families.games.guessing.naming import QUESTIONS, Naming
+
+ASKED: Mapping[str, str] = {
+    "continent": "Which continent are you from?",
+    "country": "Which country are you from?",
+    "sea": "Which sea is your city at?",
+    "river": "Which river flows through your city?",
+    "capital": "Is your city the capital?",
+    "largest": "Is your city the largest one of the country?",
+    "half": "Is your city north or south of the equator?",
+}
+"""What is asked -> the open question about it."""
+CITIES = """
+Europe
+ Paris: France, none, Seine, capital largest
+ Marseille: France, Mediterranean, none
+ Lyon: France, none, Rhone
+ Bordeaux: France, none, Garonne
+ London: United Kingdom, none, Thames, capital largest
+ Liverpool: United Kingdom, Irish Sea, Mersey
+ Glasgow: United Kingdom, none, Clyde
+ Dublin: Ireland, Irish Sea, Liffey, capital largest
+ Berlin: Germany, none, Spree, capital largest
+ Hamburg: Germany, none, Elbe
+ Munich: Germany, none, Isar
+ Cologne: Germany, none, Rhine
+ Frankfurt: Germany, none, Main
+ Vienna: Austria, none, Danube, capital largest
+ Salzburg: Austria, none, Salzach
+ Zurich: Switzerland, none, Limmat, largest
+ Bern: Switzerland, none, Aare, capital
+ Basel: Switzerland, none, Rhine
+ Amsterdam: Netherlands, none, Amstel, capital largest
+ Rotterdam: Netherlands, North Sea, Meuse
+ Madrid: Spain, none, Manzanares, capital largest
+ Barcelona: Spain, Mediterranean, none
+ Seville: Spain, none, Guadalquivir
+ Lisbon: Portugal, Atlantic, Tagus, capital largest
+ Porto: Portugal, Atlantic, Douro
+ Rome: Italy, none, Tiber, capital largest
+ Naples: Italy, Mediterranean, none
+ Venice: Italy, Adriatic, none
+ Florence: Italy, none, Arno
+ Turin: Italy, none, Po
+ Athens: Greece, Mediterranean, none, capital largest
+ Prague: Czech Republic, none, Vltava, capital largest
+ Budapest: Hungary, none, Danube, capital largest
+ Belgrade: Serbia, none, Danube, capital largest
+ Warsaw: Poland, none, Vistula, capital largest
+ Gdansk: Poland, Baltic, none
+ Wroclaw: Poland, none, Oder
+ Stockholm: Sweden, Baltic, none, capital largest
+ Oslo: Norway, Skagerrak, none, capital largest
+ Bergen: Norway, North Sea, none
+ Copenhagen: Denmark, Baltic, none, capital largest
+ Helsinki: Finland, Baltic, none, capital largest
+ Reykjavik: Iceland, Atlantic, none, capital largest
+ Moscow: Russia, none, Moskva, capital largest
+ Saint Petersburg: Russia, Baltic, Neva
+ Kyiv: Ukraine, none, Dnipro, capital largest
+ Odesa: Ukraine, Black Sea, none
+Asia
+ Istanbul: Turkey, Sea of Marmara, none, largest
+ Ankara: Turkey, none, none, capital
+ Baghdad: Iraq, none, Tigris, capital largest
+ Tehran: Iran, none, none, capital largest
+ Kabul: Afghanistan, none, none, capital largest
+ Mumbai: India, Arabian Sea, none
+ Kolkata: India, none, Hooghly
+ Agra: India, none, Yamuna
+ Varanasi: India, none, Ganges
+ Karachi: Pakistan, Arabian Sea, none, largest
+ Lahore: Pakistan, none, Ravi
+ Dhaka: Bangladesh, none, none, capital largest
+ Kathmandu: Nepal, none, none, capital largest
+ Bangkok: Thailand, none, Chao Phraya, capital largest
+ Hanoi: Vietnam, none, Red River, capital
+ Manila: Philippines, South China Sea, none, capital
+ Beijing: China, none, none, capital
+ Shanghai: China, East China Sea, Huangpu, largest
+ Wuhan: China, none, Yangtze
+ Hong Kong: China, South China Sea, none
+ Harbin: China, none, Songhua
+ Seoul: South Korea, none, Han, capital largest
+ Tokyo: Japan, Pacific, Sumida, capital largest
+ Osaka: Japan, Pacific, Yodo
+ Hiroshima: Japan, Pacific, Ota
+Africa
+ Cairo: Egypt, none, Nile, capital largest
+ Alexandria: Egypt, Mediterranean, none
+ Khartoum: Sudan, none, Nile, capital largest
+ Casablanca: Morocco, Atlantic, none, largest
+ Marrakesh: Morocco, none, none
+ Dakar: Senegal, Atlantic, none, capital largest
+ Bamako: Mali, none, Niger, capital largest
+ Lagos: Nigeria, Atlantic, none, largest
+ Luanda: Angola, Atlantic, none, capital largest south
+ Kinshasa: Democratic Republic of the Congo, none, Congo, capital largest south
+ Nairobi: Kenya, none, none, capital largest south
+ Mombasa: Kenya, Indian Ocean, none, south
+ Johannesburg: South Africa, none, none, largest south
+ Durban: South Africa, Indian Ocean, none, south
+North America
+ New York: United States, Atlantic, Hudson, largest
+ Washington: United States, none, Potomac, capital
+ Boston: United States, Atlantic, Charles
+ Chicago: United States, none, none
+ New Orleans: United States, none, Mississippi
+ Los Angeles: United States, Pacific, none
+ Philadelphia: United States, none, Delaware
+ Toronto: Canada, none, none, largest
+ Montreal: Canada, none, Saint Lawrence
+ Ottawa: Canada, none, none, capital
+ Vancouver: Canada, Pacific, Fraser
+ Havana: Cuba, Caribbean, none, capital largest
+South America
+ Rio de Janeiro: Brazil, Atlantic, none, south
+ Manaus: Brazil, none, Amazon, south
+ Lima: Peru, Pacific, Rimac, capital largest south
+ Cusco: Peru, none, none, south
+ Buenos Aires: Argentina, Atlantic, Rio de la Plata, capital largest south
+ Santiago: Chile, none, Mapocho, capital largest south
+Oceania
+ Sydney: Australia, Pacific, Parramatta, largest south
+ Perth: Australia, Indian Ocean, Swan, south
+ Melbourne: Australia, none, Yarra, south
+ Auckland: New Zealand, Pacific, none, largest south
+"""
+
+
+def cities() -> Mapping[str, Mapping[str, str]]:
+    """Return city -> what is asked -> the answer."""
+    found, continent = {}, ""
+    for line in CITIES.strip("\n").splitlines():
+        if not line.startswith(" "):
+            continent = line
+            continue
+        name, _, listed = line.strip().partition(": ")
+        country, sea, river, *flags = (part.strip() for part in listed.split(","))
+        true = " ".join(flags).split()
+        capital, largest = ("yes" if flag in true else "no" for flag in ("capital", "largest"))
+        half = "south" if "south" in true else "north"
+        found[name] = dict(zip(ASKED, (continent, country, sea, river, capital, largest, half), strict=True))
+    return found
 
 
 class GuessCity(Naming):
@@ -58,22 +203,18 @@ class GuessCity(Naming):
     )
 
     def setting(self, asker: str, answerer: str, chosen: Mapping[str, Any]) -> str:
-        """Return who does what."""
         return (
             f"{answerer} comes from a large or well-known city. {asker} asks at most {chosen['questions']} questions "
             f"about it, and {answerer} answers without its name. {asker} wins by naming the city in a question."
         )
 
     def fact(self, answerer: str, meant: str) -> str:
-        """Return the city in a sentence."""
         return f"{answerer} comes from {meant}."
 
     def answer_move(self, answerer: str) -> g.Move:
-        """Return an answer in words."""
         return g.Move(name="answer", by=(answerer,), text="must", tell="To answer in a few words")
 
     def reply(self, value: str) -> g.Action:
-        """Return a value as a sentence."""
         return g.move("answer", text=f"{value[0].upper()}{value[1:]}.")
 
     def read(self, key: str, reply: g.Turn) -> str | None:
@@ -100,7 +241,6 @@ class GuessCity(Naming):
 
 
 def _has(text: str, name: str) -> bool:
-    """Return True if a text contains a name as whole words."""
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE) is not None
 
 

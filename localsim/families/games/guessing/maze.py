@@ -283,16 +283,10 @@ def _wall_follower(seen: g.Observation, rng: random.Random) -> g.Action:
     return g.Action("speak", _advice(seen)) if seen.may("speak") else _follow_wall(seen, rng)
 
 
-@g.speaking("Go up.")
-def _always_up(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Go up, and advise to go up."""
-    return g.move("go", "up")
-
-
 Maze.players = {
     "shortest-way": _shortest_way,
     "silent-guide": _silent_guide,
     "wall-follower": _wall_follower,
-    "always-up": _always_up,
+    "always-up": g.taking(g.move("go", "up"), g.Action("speak", "Go up.")),
 }
 Maze.sensible = "shortest-way"

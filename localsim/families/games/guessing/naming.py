@@ -11,7 +11,7 @@ import math
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -261,7 +261,7 @@ class Naming(Replayed):
     def question(self, fitting: Sequence[str], rng: random.Random) -> str:
         """Return the question whose answer tells most about the things that are left, or the name of one."""
         if len(fitting) > 2:
-            best = max(self.asked, key=lambda key: _entropy(self.truth(key, thing) for thing in fitting))
+            best = max(self.asked, key=lambda key: entropy(self.truth(key, thing) for thing in fitting))
             if len({self.truth(best, thing) for thing in fitting}) > 1:
                 return self.asked[best]
         return self.name_it(fitting[0] if fitting else rng.choice(list(self.things)))
@@ -315,7 +315,7 @@ def _words(question: str) -> tuple[str, ...]:
     return tuple(re.findall(r"[\w']+", question.casefold()))
 
 
-def _entropy(values: Iterator[str]) -> float:
+def entropy(values: Iterable[str]) -> float:
     """Return the bits that an answer tells, if all things are equally likely; rounded, so that ties are ties."""
     counts = Counter(values)
     total = sum(counts.values())

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from localsim.families.games import base as g
@@ -213,7 +214,6 @@ def _setting(who: str, it: str, each: str, chosen: Mapping[str, Any]) -> str:
 
 
 def _turns(chosen: Mapping[str, Any]) -> int:
-    """Return the most turns that an auction can have."""
     rounds = chosen["most"] // chosen["rise"] if chosen["kind"] == "english" else 1
     return int(chosen["bidders"] * chosen["lots"] * rounds)
 
@@ -241,18 +241,13 @@ def _at(seen: g.Observation, limit: float) -> g.Action:
     return g.move("stay" if int(seen.transcript.told[-1].values[1]) <= limit else "out")
 
 
-def _part(part: float) -> g.Player:
-    """Return a player whose limit is a part of its value."""
-
-    def play(seen: g.Observation, rng: random.Random) -> g.Action:
-        return _at(seen, part * float(g.known(seen, "value") or 0))
-
-    return play
+def _part(seen: g.Observation, rng: random.Random, *, part: float) -> g.Action:
+    return _at(seen, part * float(g.known(seen, "value") or 0))
 
 
 def _shade(seen: g.Observation, rng: random.Random) -> g.Action:
     """Bid (n - 1) / n of the value, in every kind of auction."""
-    return _part(1 - 1 / len(seen.agents))(seen, rng)
+    return _part(seen, rng, part=1 - 1 / len(seen.agents))
 
 
 def _optimal(seen: g.Observation, rng: random.Random) -> g.Action:
@@ -265,21 +260,16 @@ def _optimal(seen: g.Observation, rng: random.Random) -> g.Action:
     return _at(seen, min(value, rival + (0.01 if seen.game["cents"] else 1)) if value > rival else value)
 
 
-def _always(limit: float) -> g.Player:
-    """Return a player with the same limit whatever its value is."""
-
-    def play(seen: g.Observation, rng: random.Random) -> g.Action:
-        return _at(seen, limit)
-
-    return play
+def _always(seen: g.Observation, rng: random.Random, *, limit: float) -> g.Action:
+    return _at(seen, limit)
 
 
 Auction.players = {
     "optimal": _optimal,
-    "truthful": _part(1),
+    "truthful": partial(_part, part=1),
     "shade": _shade,
-    "half": _part(0.5),
-    "overbidder": _always(1e9),
-    "refuser": _always(0),
+    "half": partial(_part, part=0.5),
+    "overbidder": partial(_always, limit=1e9),
+    "refuser": partial(_always, limit=0),
 }
 Auction.sensible = "optimal"

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from localsim.families.games import base as g
@@ -189,7 +190,6 @@ def _sells(seen: g.Observation) -> bool:
 
 
 def _price(seen: g.Observation) -> float:
-    """Return the last price of the other."""
     offers = [turn.number for turn in seen.transcript.of("offer") if turn.speaker != seen.viewer]
     return offers[-1] if offers else float(seen.game["bids" if _sells(seen) else "opens"])
 
@@ -210,50 +210,36 @@ def _holds(seen: g.Observation) -> bool:
     return not _sells(seen) and not seen.may("advise") and cost is not None and seen.game["bids"] >= float(cost)
 
 
-def _conceding(*, heeds: bool = False, shrewd: bool = False) -> g.Player:
-    """Return a player that gives way in each round, the seller by 1 down to the cost, the buyer by 0.5.
+def _conceding(seen: g.Observation, rng: random.Random, *, heeds: bool = False, shrewd: bool = False) -> g.Action:
+    """Give way in each round, the seller by 1 down to the cost, the buyer by 0.5.
 
     `heeds`: advised, it is content only with 1 more (or less) than the last price, and gives way by half as much where
     none is known. `shrewd`: as a buyer it does not come up while its opening covers a cost that it sees.
     """
-
-    def play(seen: g.Observation, rng: random.Random) -> g.Action:
-        if seen.may("advise"):
-            return _advice(seen)
-        sells, last = _sells(seen), g.known(seen, "last")
-        advised = heeds and any(turn.value == seen.viewer for turn in seen.transcript.of("advise"))
-        pace = (1.0 if sells else STEP) / (2 if advised and last is None else 1)
-        place = pace * (1 + sum(turn.speaker == seen.viewer for turn in seen.transcript.of("offer", "reject")))
-        if not sells:
-            price = seen.game["bids"] + (0 if shrewd and _holds(seen) else place)
-            return _at(seen, min(price, float(last) - 1) if advised and last is not None else price)
-        price = max(seen.game["opens"] - place, float(g.known(seen, "cost") or 0))
-        return _at(seen, max(price, float(last) + 1) if advised and last is not None else price)
-
-    return play
+    if seen.may("advise"):
+        return _advice(seen, rng)
+    sells, last = _sells(seen), g.known(seen, "last")
+    advised = heeds and any(turn.value == seen.viewer for turn in seen.transcript.of("advise"))
+    pace = (1.0 if sells else STEP) / (2 if advised and last is None else 1)
+    place = pace * (1 + sum(turn.speaker == seen.viewer for turn in seen.transcript.of("offer", "reject")))
+    if not sells:
+        price = seen.game["bids"] + (0 if shrewd and _holds(seen) else place)
+        return _at(seen, min(price, float(last) - 1) if advised and last is not None else price)
+    price = max(seen.game["opens"] - place, float(g.known(seen, "cost") or 0))
+    return _at(seen, max(price, float(last) + 1) if advised and last is not None else price)
 
 
-def _advice(seen: g.Observation) -> g.Action:
+def _advice(seen: g.Observation, rng: random.Random) -> g.Action:
     way = next(way for way in seen.allowed if not isinstance(way, str))
     return g.move("advise", way.others[0], text=ADVICE)
 
 
-def _refuser(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Refuse everything, and name nothing."""
-    return _advice(seen) if seen.may("advise") else g.move("reject")
-
-
-def _yes_sayer(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Accept the last price."""
-    return _advice(seen) if seen.may("advise") else g.move("accept") if seen.may("accept") else g.move("reject")
-
-
-_SHREWD = _conceding(shrewd=True)
+_SHREWD = partial(_conceding, shrewd=True)
 Balloon.players = {
     "shrewd": _SHREWD,
-    "concede": _conceding(),
-    "coached": _conceding(heeds=True),
-    "refuser": _refuser,
-    "yes-sayer": _yes_sayer,
+    "concede": _conceding,
+    "coached": partial(_conceding, heeds=True),
+    "refuser": g.taking(g.move("reject"), otherwise=_advice),
+    "yes-sayer": g.taking(g.move("accept"), g.move("reject"), otherwise=_advice),
 }
 Balloon.sensible = "shrewd"

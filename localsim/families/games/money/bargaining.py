@@ -177,7 +177,6 @@ def _half(seen: g.Observation, rng: random.Random) -> g.Action:
 
 
 def _refuser(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Want everything, and refuse everything."""
     return g.move("offer", seen.game["money"]) if seen.may("offer") else g.move("reject")
 
 

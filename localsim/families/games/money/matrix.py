@@ -1,20 +1,73 @@
 """Finitely repeated 2x2 games (Akata et al., arXiv 2305.16867): both choose at the same time, then see the points.
 
 The 144 ordinal games are those of Rapoport, Guyer and Gordon as counted by Robinson and Goforth (2005): each player
-ranks the four outcomes without ties. The seven kinds follow Akata et al., section 2 (win-win 36, biased 44, second-best
-12, cyclic 18, unfair 19, prisoner's dilemmas 7, tragic 8).
+ranks the four outcomes 1 (worst) to 4 (best) without ties, and games that differ only in the names of options are one:
+24 * 24 / 4 = 144. The seven kinds follow Akata et al., section 2 (win-win 36, biased 44, second-best 12, cyclic 18,
+unfair 19, prisoner's dilemmas 7, tragic 8).
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import cache, partial
+from itertools import permutations, product
+from typing import Any, Literal
 
 from localsim.families.games import base as g
-from localsim.families.games.money.ordinal import OPTIONS, ordinal
-from localsim.families.games.money.ordinal import Table as Points
 from localsim.families.games.replayed import Course, Replayed, Scene, Table
+
+OPTIONS = ("J", "F")
+CELLS = tuple(one + other for one, other in product(OPTIONS, OPTIONS))
+"""The first player's option, then the second's."""
+Points = Mapping[str, tuple[int, int]]
+"""Cell -> what the first and the second player win."""
+Kind = Literal["win-win", "biased", "second-best", "cyclic", "unfair", "prisoners", "tragic"]
+
+
+@cache
+def ordinal() -> tuple[tuple[Kind, Points], ...]:
+    """Return all games with their kinds, in a fixed order."""
+    found: dict[tuple[tuple[int, int], ...], Points] = {}
+    for ranks in product(permutations((1, 2, 3, 4)), repeat=2):
+        table = dict(zip(CELLS, zip(*ranks, strict=True), strict=True))
+        key = min(tuple(renamed[cell] for cell in CELLS) for renamed in _renamings(table))
+        found.setdefault(key, dict(zip(CELLS, key, strict=True)))
+    return tuple((kind_of(table), table) for table in found.values())
+
+
+def _renamings(table: Points) -> list[Points]:
+    other = dict(zip(OPTIONS, reversed(OPTIONS), strict=True))
+    rows = [table, {other[cell[0]] + cell[1]: won for cell, won in table.items()}]
+    return [*rows, *({cell[0] + other[cell[1]]: won for cell, won in each.items()} for each in rows)]
+
+
+def equilibria(table: Points) -> tuple[str, ...]:
+    """Return the cells in which nobody wins more by another option alone (pure Nash equilibria)."""
+    return tuple(
+        cell
+        for cell, (one, other) in table.items()
+        if all(one >= table[option + cell[1]][0] and other >= table[cell[0] + option][1] for option in OPTIONS)
+    )
+
+
+def kind_of(table: Points) -> Kind:
+    """Return the kind of a game of ranks: by its best equilibrium, and whether both prefer another outcome to it."""
+    cells = equilibria(table)
+    if not cells:
+        return "cyclic"
+    best = max(sorted(table[cell], reverse=True) for cell in cells)
+    if best == [4, 4]:
+        return "win-win"
+    if best == [4, 3]:
+        return "biased"
+    if best == [4, 2]:
+        return "unfair"
+    if best == [3, 3]:
+        return "second-best"
+    stuck = any(won[0] > table[cell][0] and won[1] > table[cell][1] for cell in cells for won in table.values())
+    return "prisoners" if stuck else "tragic"
+
 
 TABLES: Mapping[str, Points] = {
     "prisoners": {"JJ": (8, 8), "JF": (0, 10), "FJ": (10, 0), "FF": (5, 5)},
@@ -131,50 +184,42 @@ def _history(seen: g.Observation) -> tuple[list[str], list[str]]:
     )
 
 
-def _fixed(pattern: Sequence[str]) -> g.Player:
-    """Return a player that chooses after a pattern; its last option again and again."""
-
-    def play(seen: g.Observation, rng: random.Random) -> g.Action:
-        return g.move("choose", pattern[min(len(_history(seen)[0]), len(pattern) - 1)])
-
-    return play
+def _fixed(seen: g.Observation, rng: random.Random, *, pattern: str, again: bool = False) -> g.Action:
+    """Choose after a pattern, then its last option, or, with `again`, the pattern from its start."""
+    own = len(_history(seen)[0])
+    return g.move("choose", pattern[own % len(pattern) if again else min(own, len(pattern) - 1)])
 
 
-def _alternating(first: str) -> g.Player:
-    second = next(option for option in OPTIONS if option != first)
-
-    def play(seen: g.Observation, rng: random.Random) -> g.Action:
-        return g.move("choose", (first, second)[len(_history(seen)[0]) % 2])
-
-    return play
-
-
-def _replying(first: str, *, after: int = 1, forgives: bool = True, reverse: bool = False) -> g.Player:
-    """Return a player of the tit-for-tat kind: F after so many F of the other in a row, else J.
+def _replying(
+    seen: g.Observation,
+    rng: random.Random,
+    *,
+    first: str = "J",
+    after: int = 1,
+    forgives: bool = True,
+    reverse: bool = False,
+) -> g.Action:
+    """Choose F after so many F of the other in a row, else J, as tit-for-tat does.
 
     `forgives` False: F for ever after the first. `reverse`: the other way round.
     """
-
-    def play(seen: g.Observation, rng: random.Random) -> g.Action:
-        own, theirs = _history(seen)
-        if not own:
-            return g.move("choose", first)
-        angry = "F" in theirs if not forgives else len(theirs) >= after and set(theirs[-after:]) == {"F"}
-        return g.move("choose", "F" if angry != reverse else "J")
-
-    return play
+    own, theirs = _history(seen)
+    if not own:
+        return g.move("choose", first)
+    angry = "F" in theirs if not forgives else len(theirs) >= after and set(theirs[-after:]) == {"F"}
+    return g.move("choose", "F" if angry != reverse else "J")
 
 
 Matrix.players = {
-    "always-j": _fixed("J"),
-    "always-f": _fixed("F"),
-    "defect-once": _fixed("FJ"),
-    "alternate-jf": _alternating("J"),
-    "alternate-fj": _alternating("F"),
-    "tit-for-tat": _replying("J"),
-    "tit-for-two-tats": _replying("J", after=2),
-    "suspicious": _replying("F"),
-    "reverse": _replying("J", reverse=True),
-    "grim": _replying("J", forgives=False),
+    "always-j": partial(_fixed, pattern="J"),
+    "always-f": partial(_fixed, pattern="F"),
+    "defect-once": partial(_fixed, pattern="FJ"),
+    "alternate-jf": partial(_fixed, pattern="JF", again=True),
+    "alternate-fj": partial(_fixed, pattern="FJ", again=True),
+    "tit-for-tat": _replying,
+    "tit-for-two-tats": partial(_replying, after=2),
+    "suspicious": partial(_replying, first="F"),
+    "reverse": partial(_replying, reverse=True),
+    "grim": partial(_replying, forgives=False),
 }
 Matrix.sensible = "tit-for-tat"

@@ -131,7 +131,7 @@ class Negotiation(Replayed):
         (seller, buyer), money, rounds = names, chosen["money"], chosen["rounds"]
         worth = _worth_of_both(chosen, random.Random(f"{self.name}/{seed}/worth"))
         secrets = [
-            Secret(name, "worth", f"The good is worth ${dollars(value)} to {name}.", dollars(value))
+            Secret(name, "worth", f"The good is worth ${g.amount(value)} to {name}.", g.amount(value))
             for name, value in zip(names, worth, strict=True)
         ]
         said = "may" if chosen["talk"] else "no"
@@ -194,11 +194,6 @@ class Negotiation(Replayed):
         return _optimal(seen, rng) if _worth(seen, g.others(seen)[0]) is not None else None
 
 
-def dollars(amount: float) -> str:
-    """Return an amount as it stands in a text: 80, 1500000, 87.5."""
-    return f"{round(amount, 2):.2f}".rstrip("0").rstrip(".")
-
-
 def _worth_of_both(chosen: Mapping[str, Any], rng: random.Random) -> list[float]:
     """Return what the good is worth to the seller and the buyer, in dollars. Raises InvalidInput."""
     found = []
@@ -229,8 +224,8 @@ def _setting(names: Sequence[str], chosen: Mapping[str, Any], facts: Sequence[st
         parts.append("There is one round." if once else f"There are at most {chosen['rounds']} rounds.")
     parts += facts if chosen["informed"] else ["Neither knows what the good is worth to the other."]
     if chosen["prior"] and not chosen["informed"]:
-        *rest, last = (f"${dollars(value * chosen['money'])}" for value in VALUES)
-        parts.append(f"To each it is worth {', '.join(rest)} or {last}, each as likely as the others.")
+        options = g.listed([f"${g.amount(value * chosen['money'])}" for value in VALUES], "or")
+        parts.append(f"To each it is worth {options}, each as likely as the others.")
     return " ".join(parts)
 
 
@@ -314,20 +309,17 @@ def _halfway(seen: g.Observation, rng: random.Random) -> g.Action:
 
 
 def _own_value(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Name the own value, and accept whatever is no loss."""
     if seen.may("offer"):
         return _named(seen, _worth(seen, seen.viewer) or 0.0)
     return g.move("accept") if _gain(seen) >= 0 else g.move("reject")
 
 
 def _way_out(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Name a price that nobody wants, and answer any with John."""
     high = seen.viewer == seen.game["seller"]
     return g.move("offer", MOST * seen.game["money"] if high else 0) if seen.may("offer") else _john(seen)
 
 
 def _yes_sayer(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Name the money itself as the price, and accept any."""
     return g.move("offer", seen.game["money"]) if seen.may("offer") else g.move("accept")
 
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from localsim.families.games import base as g
@@ -255,24 +256,22 @@ def lies(odds: float, worth: float) -> float:
     return 1.0 if odds * worth >= 1 else odds * (worth - 1) / (1 - odds)
 
 
-def _player(*, lying: float | None, sees: bool = False, record: bool = False) -> g.Player:
-    """Return a player that recommends what is good, and what is bad with a chance (None: the best chance).
+def _player(
+    seen: g.Observation, rng: random.Random, *, lying: float | None, sees: bool = False, record: bool = False
+) -> g.Action:
+    """Recommend what is good, and what is bad with a chance (None: the best chance).
 
-    As a buyer it follows recommendations. `sees`: it buys what is good if it sees the quality. `record`: it passes if
+    As a buyer follow recommendations. `sees`: it buys what is good if it sees the quality. `record`: it passes if
     the products that were bought so far were not worth their price on average.
     """
-
-    def play(seen: g.Observation, rng: random.Random) -> g.Action:
-        quality, worth = _quality(seen), _worth(seen)
-        if seen.may("buy"):
-            if sees and quality is not None:
-                return _answer(seen, quality)
-            bought, good = _record(seen)
-            return _answer(seen, _recommended(seen) and not (record and bought and good * (worth or 1) < bought))
-        share = lies(seen.game["chance"], worth or min(WORTHS)) if lying is None else lying
-        return _answer(seen, bool(quality) or rng.random() < share)
-
-    return play
+    quality, worth = _quality(seen), _worth(seen)
+    if seen.may("buy"):
+        if sees and quality is not None:
+            return _answer(seen, quality)
+        bought, good = _record(seen)
+        return _answer(seen, _recommended(seen) and not (record and bought and good * (worth or 1) < bought))
+    share = lies(seen.game["chance"], worth or min(WORTHS)) if lying is None else lying
+    return _answer(seen, bool(quality) or rng.random() < share)
 
 
 def _record(seen: g.Observation) -> tuple[int, int]:
@@ -285,16 +284,15 @@ def _record(seen: g.Observation) -> tuple[int, int]:
 
 
 def _sceptic(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Recommend nothing, and buy nothing."""
     return _answer(seen, False)
 
 
-_OPTIMAL = _player(lying=None, sees=True)
+_OPTIMAL = partial(_player, lying=None, sees=True)
 Persuasion.players = {
     "optimal": _OPTIMAL,
-    "honest": _player(lying=0),
-    "pushy": _player(lying=1),
-    "by-record": _player(lying=1, record=True),
+    "honest": partial(_player, lying=0),
+    "pushy": partial(_player, lying=1),
+    "by-record": partial(_player, lying=1, record=True),
     "sceptic": _sceptic,
 }
 Persuasion.sensible = "optimal"

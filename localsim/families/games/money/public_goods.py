@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from localsim.families.games import base as g
@@ -198,41 +199,40 @@ def _gifts(seen: g.Observation) -> dict[str, list[int]]:
     return {agent.name: [int(turn.number) for turn in _own(gifts, agent.name)][:rounds] for agent in seen.agents}
 
 
-def _player(part: float, after: float | None, punishes: str = "") -> g.Player:
-    """Return a player that first gives a part of the endowment, and then so much of the others' average gift.
+def _player(
+    seen: g.Observation, rng: random.Random, *, part: float, after: float | None = None, punishes: str = ""
+) -> g.Action:
+    """Give a part of the endowment at first, and then so much of the others' average gift.
 
     `after` None: always the same part. `punishes`: `less` who gave less than itself, `all` everybody, '' nobody.
     """
-
-    @g.speaking("Let us all give everything." if part else "I keep what I have.")
-    def play(seen: g.Observation, rng: random.Random) -> g.Action:
-        gifts, endowment = _gifts(seen), seen.game["endowment"]
-        own, theirs = gifts[seen.viewer], {name: gifts[name] for name in g.others(seen)}
-        if seen.may("give"):
-            first = after is None or not own
-            average = sum(given[-1] for given in theirs.values()) / len(theirs) if own else 0
-            return g.move("give", int(part * endowment if first else round(average * (after or 0), 6)))
-        named = [name for name, given in theirs.items() if punishes == "all" or given[-1] < own[-1]]
-        gain = endowment * (1 - seen.game["factor"] / len(seen.agents))
-        points = 1 if punishes == "all" else min(MOST, int(gain / TAKES) + 1)
-        return g.move("punish", points, *named) if punishes and named else g.move("spare")
-
-    return play
+    if seen.may("speak"):
+        return g.Action("speak", "Let us all give everything." if part else "I keep what I have.")
+    gifts, endowment = _gifts(seen), seen.game["endowment"]
+    own, theirs = gifts[seen.viewer], {name: gifts[name] for name in g.others(seen)}
+    if seen.may("give"):
+        first = after is None or not own
+        average = sum(given[-1] for given in theirs.values()) / len(theirs) if own else 0
+        return g.move("give", int(part * endowment if first else round(average * (after or 0), 6)))
+    named = [name for name, given in theirs.items() if punishes == "all" or given[-1] < own[-1]]
+    gain = endowment * (1 - seen.game["factor"] / len(seen.agents))
+    points = 1 if punishes == "all" else min(MOST, int(gain / TAKES) + 1)
+    return g.move("punish", points, *named) if punishes and named else g.move("spare")
 
 
 def _deterred(seen: g.Observation, rng: random.Random) -> g.Action:
     """Give nothing, and everything after having been punished; punish nobody."""
     punished = any(seen.viewer in turn.values[1:] for turn in seen.transcript.of("punish"))
-    return _player(1 if punished else 0, None)(seen, rng)
+    return _player(seen, rng, part=1 if punished else 0)
 
 
 PublicGoods.players = {
-    "free-rider": _player(0, None),
-    "full-contributor": _player(1, None),
-    "conditional": _player(1, 1),
-    "grudging": _player(1, 0.8),
-    "punisher": _player(1, None, "less"),
-    "spiteful": _player(0, None, "all"),
+    "free-rider": partial(_player, part=0),
+    "full-contributor": partial(_player, part=1),
+    "conditional": partial(_player, part=1, after=1),
+    "grudging": partial(_player, part=1, after=0.8),
+    "punisher": partial(_player, part=1, punishes="less"),
+    "spiteful": partial(_player, part=0, punishes="all"),
     "deterred": _deterred,
 }
 PublicGoods.sensible = "conditional"

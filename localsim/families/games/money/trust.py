@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from functools import partial
 from statistics import fmean
 from typing import Any
 
@@ -161,19 +162,11 @@ class Trust(Replayed):
 _speaking = g.speaking("I hope that you return a part.", "You can trust me.")
 
 
-def _player(part: float, percents: int, *, faithful: bool = True) -> g.Player:
-    """Return a player that sends a part of its money, and returns so many percent.
-
-    `faithful`: it returns what it has decided, if it has decided anything.
-    """
-
-    @_speaking
-    def play(seen: g.Observation, rng: random.Random) -> g.Action:
-        if seen.may("send"):
-            return g.move("send", int(part * seen.game["endowment"]))
-        return g.move("return", (g.known(seen, "percents") if faithful else None) or percents)
-
-    return play
+def _player(seen: g.Observation, rng: random.Random, *, part: float, percents: int, faithful: bool = True) -> g.Action:
+    """Send a part of the own money, and return so many percent; if `faithful`, what was decided, if anything was."""
+    if seen.may("send"):
+        return g.move("send", int(part * seen.game["endowment"]))
+    return g.move("return", (g.known(seen, "percents") if faithful else None) or percents)
 
 
 @_speaking
@@ -188,8 +181,8 @@ def _optimal(seen: g.Observation, rng: random.Random) -> g.Action:
 
 Trust.players = {
     "optimal": _optimal,
-    "trusting": _player(1, 50),
-    "half": _player(0.5, 50),
-    "cheat": _player(1, 0, faithful=False),
+    "trusting": _speaking(partial(_player, part=1, percents=50)),
+    "half": _speaking(partial(_player, part=0.5, percents=50)),
+    "cheat": _speaking(partial(_player, part=1, percents=0, faithful=False)),
 }
 Trust.sensible = "optimal"

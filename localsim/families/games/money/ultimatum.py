@@ -177,17 +177,10 @@ def _half(seen: g.Observation, rng: random.Random) -> g.Action:
     return g.move("accept" if seen.transcript.of("offer")[-1].number >= half else "refuse")
 
 
-@_speaking
-def _yes_sayer(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Offer one dollar, and accept everything."""
-    return g.move("offer", 1) if seen.may("offer") else g.move("accept")
-
-
-@_speaking
-def _refuser(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Offer nothing, and refuse everything."""
-    return g.move("offer", 0) if seen.may("offer") else g.move("refuse")
-
-
-Ultimatum.players = {"optimal": _optimal, "half": _half, "yes-sayer": _yes_sayer, "refuser": _refuser}
+Ultimatum.players = {
+    "optimal": _optimal,
+    "half": _half,
+    "yes-sayer": _speaking(g.taking(g.move("offer", 1), g.move("accept"))),
+    "refuser": _speaking(g.taking(g.move("offer", 0), g.move("refuse"))),
+}
 Ultimatum.sensible = "optimal"

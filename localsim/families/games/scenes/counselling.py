@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from localsim.families.base import Curve, Played, Point
 from localsim.families.games import base as g
 from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Table
-from localsim.families.games.scenes.texts import CASES
 
 WAYS = ("ask", "reflect", "comfort", "suggest")
 """The ways of talking of a counsellor, in the order in which the scripted counsellor tries them."""
@@ -28,6 +28,59 @@ STAGES = (
     "Late stage: agree on one next step, and close the talk.",
 )
 NO_ADVICE = "none"
+CASES: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
+    (
+        "cannot sleep",
+        (
+            ("{name} lies awake until three in the morning", "awake"),
+            ("{name} made two bad mistakes with invoices", "invoices"),
+            ("{name} no longer answers calls from friends", "calls"),
+            ("{name} drinks wine alone every evening", "wine"),
+            ("{name} has borrowed money and told nobody", "borrowed"),
+        ),
+    ),
+    (
+        "quarrels at home",
+        (
+            ("{name} shouts at the children about homework", "homework"),
+            ("{name} works until nine on most evenings", "nine"),
+            ("{name} and the spouse eat in separate rooms", "rooms"),
+            ("{name} has found a flat to move out", "flat"),
+            ("{name} fears to become like a violent father", "father"),
+        ),
+    ),
+    (
+        "is tired of studying",
+        (
+            ("{name} skips the morning lectures", "lectures"),
+            ("{name} failed the chemistry exam twice", "chemistry"),
+            ("{name} tells the family that all marks are good", "marks"),
+            ("{name} would rather become a carpenter", "carpenter"),
+            ("{name} chose medicine because a sister died", "sister"),
+        ),
+    ),
+    (
+        "is afraid of meetings",
+        (
+            ("{name} leaves each meeting with a headache", "headache"),
+            ("{name} has said nothing in meetings since May", "May"),
+            ("{name} was laughed at during a presentation", "presentation"),
+            ("{name} has hidden a stammer since school", "stammer"),
+            ("{name} has turned down a promotion because of it", "promotion"),
+        ),
+    ),
+    (
+        "has lost interest in everything",
+        (
+            ("{name} has given up the choir", "choir"),
+            ("{name} stays in bed on Sundays until the evening", "Sundays"),
+            ("{name} retired in spring and misses the workshop", "workshop"),
+            ("{name} has not opened the letters from the hospital", "letters"),
+            ("{name} feels guilty about a brother's accident", "accident"),
+        ),
+    ),
+)
+"""A problem in a few words, and the things behind it from the surface to the core: (sentence, word that tells it)."""
 
 
 def _disclosed(played: Played) -> list[Point]:
@@ -207,7 +260,7 @@ class Counselling(Replayed):
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         client = seen.agents[1].name
-        return _steady(seen, rng) if seen.viewer != client and g.known(seen, "opens", client) else None
+        return _playing(seen, rng) if seen.viewer != client and g.known(seen, "opens", client) else None
 
 
 def things_told(talk: g.Transcript) -> list[str]:
@@ -239,19 +292,15 @@ def _is(turn: g.Turn, kind: str) -> bool:
 # ---- players -------------------------------------------------------------------------------------------------------
 
 
-def _playing(tells: str = "guarded", *, follows: bool = True) -> g.Player:
-    """Return a player of all three roles; clients tell `guarded`, `open`, `backwards` or `silent`."""
-
-    def play(seen: g.Observation, rng: random.Random) -> g.Action:
-        if seen.may("reveal"):
-            return _client(seen, tells)
-        if seen.may("say"):
-            return _counsellor(seen, follows=follows)
-        told = len(things_told(seen.transcript)) / seen.game["things"]
-        rating = round(1 + 4 * told)
-        return g.move("review", rating, _best_way(seen)) if seen.may("review") else g.move("rate", rating)
-
-    return play
+def _playing(seen: g.Observation, rng: random.Random, *, tells: str = "guarded", follows: bool = True) -> g.Action:
+    """Play all three roles; clients tell `guarded`, `open`, `backwards` or `silent`."""
+    if seen.may("reveal"):
+        return _client(seen, tells)
+    if seen.may("say"):
+        return _counsellor(seen, follows=follows)
+    told = len(things_told(seen.transcript)) / seen.game["things"]
+    rating = round(1 + 4 * told)
+    return g.move("review", rating, _best_way(seen)) if seen.may("review") else g.move("rate", rating)
 
 
 def _client(seen: g.Observation, tells: str) -> g.Action:
@@ -287,12 +336,11 @@ def _best_way(seen: g.Observation) -> str:
     return next((way for way in WAYS if way not in tried), WAYS[0])
 
 
-_steady = _playing()
 Counselling.players = {
-    "steady": _steady,
-    "open": _playing("open"),
-    "backwards": _playing("backwards"),
-    "silent": _playing("silent"),
-    "deaf": _playing(follows=False),
+    "steady": _playing,
+    "open": partial(_playing, tells="open"),
+    "backwards": partial(_playing, tells="backwards"),
+    "silent": partial(_playing, tells="silent"),
+    "deaf": partial(_playing, follows=False),
 }
 Counselling.sensible = "steady"

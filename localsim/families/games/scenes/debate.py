@@ -9,12 +9,24 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from localsim.families.games import base as g
 from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Table
-from localsim.families.games.scenes.texts import MOTIONS, TOPICS
 
+MOTIONS = (
+    "schools should begin at ten in the morning",
+    "the town centre should be closed to cars",
+    "offices should work four days a week",
+    "museums should be free for everybody",
+    "every pupil should learn to cook at school",
+    "libraries should be open on Sundays",
+    "telephones should be banned from classrooms",
+    "the park should have a fenced area for dogs",
+)
+TOPICS = ("cost", "health", "fairness", "freedom")
+"""What an argument can be about."""
 SIDES = ("for", "against")
 STEP = 15
 """How far one new argument about the topic that they care about moves the scripted listeners."""
@@ -27,6 +39,7 @@ class Debate(Replayed):
     title = "A debate with a vote before and after"
     about = "Two sides argue about a motion; a judge and the audience rate it in private before and after."
     defaults = {"audience": 4, "rounds": 2, "questions": True}
+    number_of_agents, beside = "audience", 3
     allowed = {"audience": (1, 50), "rounds": (1, 50)}
     how = (
         "A rating above 50 is a vote for the motion, below 50 against it. The side whose share of the votes grew more "
@@ -105,9 +118,6 @@ class Debate(Replayed):
         g.between("any", "shift_against", -1, 1, "it is a difference of shares"),
         g.between("any", "opinion", 0, 100, "it is a difference of ratings"),
     )
-
-    def count(self, chosen: Mapping[str, Any]) -> int:
-        return int(chosen["audience"]) + 3
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
         (pro, contra, judge, *audience), rng = names, random.Random(f"{self.name}/{seed}")
@@ -194,7 +204,7 @@ class Debate(Replayed):
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         sees = seen.may("argue") and g.known(seen, "cares", seen.agents[2].name) is not None
-        return _fair(seen, rng) if sees else None
+        return _playing(seen, rng) if sees else None
 
 
 def shifts(first: Sequence[float], last: Sequence[float]) -> tuple[float, float]:
@@ -216,25 +226,21 @@ def _view(scenario: g.Scenario, name: str) -> float:
 # ---- players -------------------------------------------------------------------------------------------------------
 
 
-def _playing(listening: str) -> g.Player:
-    """Return a player of all roles; its listeners are `fair`, `stubborn`, `swayed` or `contrary`."""
-
-    def play(seen: g.Observation, rng: random.Random) -> g.Action:
-        if seen.may("argue"):
-            return _argument(seen, rng)
-        if seen.may("ask"):
-            return g.move("ask", rng.choice([agent.name for agent in seen.agents[:2]]), text="What does it cost?")
-        if seen.may("rate"):
-            own = [turn for turn in seen.transcript.of("rate") if turn.speaker == seen.viewer]
-            view = float(g.known(seen, "view") or 50)
-            return g.move("rate", round(_rating(seen, listening, view) if own else _first(listening, view)))
-        if seen.may("verdict"):
-            first, *_, last = [turn.number for turn in seen.transcript.of("rate") if turn.speaker == seen.viewer]
-            up = last > first if last != first else first > 50
-            return g.move("verdict", "for" if up or listening == "swayed" else "against", text="I have decided.")
-        return g.Action("speak", "I think the answer is clear.")
-
-    return play
+def _playing(seen: g.Observation, rng: random.Random, *, listening: str = "fair") -> g.Action:
+    """Play all roles; listeners are `fair`, `stubborn`, `swayed` or `contrary`."""
+    if seen.may("argue"):
+        return _argument(seen, rng)
+    if seen.may("ask"):
+        return g.move("ask", rng.choice([agent.name for agent in seen.agents[:2]]), text="What does it cost?")
+    if seen.may("rate"):
+        own = [turn for turn in seen.transcript.of("rate") if turn.speaker == seen.viewer]
+        view = float(g.known(seen, "view") or 50)
+        return g.move("rate", round(_rating(seen, listening, view) if own else _first(listening, view)))
+    if seen.may("verdict"):
+        first, *_, last = [turn.number for turn in seen.transcript.of("rate") if turn.speaker == seen.viewer]
+        up = last > first if last != first else first > 50
+        return g.move("verdict", "for" if up or listening == "swayed" else "against", text="I have decided.")
+    return g.Action("speak", "I think the answer is clear.")
 
 
 def _first(listening: str, view: float) -> float:
@@ -261,6 +267,5 @@ def _argument(seen: g.Observation, rng: random.Random) -> g.Action:
     return g.move("argue", topic, text=f"Think of the {topic}.")
 
 
-_fair = _playing("fair")
-Debate.players = {"fair": _fair, **{name: _playing(name) for name in ("stubborn", "swayed", "contrary")}}
+Debate.players = {name: partial(_playing, listening=name) for name in ("fair", "stubborn", "swayed", "contrary")}
 Debate.sensible = "fair"

@@ -13,12 +13,23 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from localsim.families.games import base as g
 from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Steps, Table
-from localsim.families.games.scenes.texts import SECRETS
 
+SECRETS = (
+    "a lost job",
+    "a wedding in secret",
+    "a house that was sold",
+    "a prize in the lottery",
+    "a broken heirloom",
+    "a plan to emigrate",
+    "a failed exam",
+    "a debt at the bank",
+)
+"""What somebody can hide from the family."""
 PASSING = ("confide", "announce")
 """The moves that pass on who hides a secret."""
 
@@ -217,7 +228,6 @@ def _guess(seen: g.Observation, rng: random.Random, *, blind: bool = False) -> g
 
 
 def _discreet(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Tell nothing, and guess what one knows."""
     return _guess(seen, rng) if seen.may("guess") else g.Action("speak", "The soup is very good.")
 
 
@@ -234,21 +244,17 @@ def _blabber(seen: g.Observation, rng: random.Random) -> g.Action:
     return g.move("announce", own, text="I must tell you something.")
 
 
-def _passes(*, gossips: bool) -> g.Player:
-    """Return a player that whispers its own secret to the next person at table, and others' secrets if it gossips."""
-
-    def play(seen: g.Observation, rng: random.Random) -> g.Action:
-        if not seen.may("confide"):
-            return _discreet(seen, rng)
-        names = [agent.name for agent in seen.agents]
-        to = names[(names.index(seen.viewer) + 1) % len(names)]
-        own, heard = g.known(seen, "hides"), _told_to(seen)
-        mine = {own: seen.viewer} if own is not None else {}
-        news = {**mine, **heard} if gossips else mine
-        left = [secret for secret, holder in news.items() if secret not in _passed(seen) and holder != to]
-        return g.move("confide", left[0], to, text="Keep it to yourself.") if left else _discreet(seen, rng)
-
-    return play
+def _passes(seen: g.Observation, rng: random.Random, *, gossips: bool) -> g.Action:
+    """Whisper the own secret to the next person at table, and others' secrets too if it `gossips`."""
+    if not seen.may("confide"):
+        return _discreet(seen, rng)
+    names = [agent.name for agent in seen.agents]
+    to = names[(names.index(seen.viewer) + 1) % len(names)]
+    own, heard = g.known(seen, "hides"), _told_to(seen)
+    mine = {own: seen.viewer} if own is not None else {}
+    news = {**mine, **heard} if gossips else mine
+    left = [secret for secret, holder in news.items() if secret not in _passed(seen) and holder != to]
+    return g.move("confide", left[0], to, text="Keep it to yourself.") if left else _discreet(seen, rng)
 
 
 def _told_to(seen: g.Observation) -> dict[str, str]:
@@ -259,7 +265,6 @@ def _told_to(seen: g.Observation) -> dict[str, str]:
 
 
 def _passed(seen: g.Observation) -> list[str]:
-    """Return the secrets that the viewer has passed on."""
     return [turn.value for turn in seen.transcript.of(*PASSING) if turn.speaker == seen.viewer]
 
 
@@ -267,7 +272,7 @@ Dinner.players = {
     "discreet": _discreet,
     "blind": _blind,
     "blabber": _blabber,
-    "confider": _passes(gossips=False),
-    "gossip": _passes(gossips=True),
+    "confider": partial(_passes, gossips=False),
+    "gossip": partial(_passes, gossips=True),
 }
 Dinner.sensible = "discreet"

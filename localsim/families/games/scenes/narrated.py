@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from localsim.families.games import base as g
 from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Table
-from localsim.families.games.scenes.texts import PLACES
 
+PLACES = ("kitchen", "garden", "attic", "cellar", "library", "hall")
 ACTS = ("say", "do", "go")
 """What characters can do."""
 
@@ -29,6 +30,7 @@ class Narrated(Replayed):
     title = "A narrated scene"
     about = "Characters in a house talk, act and move; a narrator says what happens, and only people there notice it."
     defaults = {"people": 3, "places": 3, "rounds": 4}
+    number_of_agents, beside = "people", 1
     allowed = {"people": (2, 6), "places": (2, len(PLACES)), "rounds": (1, 50)}
     how = (
         "A character's goal is to be in a certain place at the end, or to be where another one is. Events are noticed "
@@ -90,9 +92,6 @@ class Narrated(Replayed):
         g.exactly("warden", "moves", 0, "the narrator leaves all where they are"),
         g.exactly("warden", "success_rate", 0, "the narrator leaves all where they are"),
     )  # fmt: skip
-
-    def count(self, chosen: Mapping[str, Any]) -> int:
-        return int(chosen["people"]) + 1
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
         (narrator, *people), rng = names, random.Random(f"{self.name}/{seed}")
@@ -188,7 +187,6 @@ class Narrated(Replayed):
 
 
 def _there(where: Mapping[str, str], place: str) -> list[str]:
-    """Return who is in a place, in the order of the scenario."""
     return [name for name, at in where.items() if at == place]
 
 
@@ -249,17 +247,14 @@ def _search(seen: g.Observation, wanted: str, here: str) -> str:
     return min(places, key=lambda place: last[place])
 
 
-def _acting(name: str, *, to_all: bool = False) -> g.Player:
-    def play(seen: g.Observation, rng: random.Random) -> g.Action:
-        return g.move(name, text="I sing a song.") if seen.may("go") else _narrates(seen, to_all=to_all)
-
-    return play
+def _busy(seen: g.Observation, rng: random.Random, *, to_all: bool = False) -> g.Action:
+    """Act and go nowhere; as a narrator tell what happens to the people there, or `to_all`."""
+    return g.move("do", text="I sing a song.") if seen.may("go") else _narrates(seen, to_all=to_all)
 
 
 def _warden(seen: g.Observation, rng: random.Random) -> g.Action:
-    """As a narrator refuse every wish; as a character go to the goal."""
     return _seeker(seen, rng) if seen.may("go") else _narrates(seen, grants=False)
 
 
-Narrated.players = {"seeker": _seeker, "busy": _acting("do"), "crier": _acting("do", to_all=True), "warden": _warden}
+Narrated.players = {"seeker": _seeker, "busy": _busy, "crier": partial(_busy, to_all=True), "warden": _warden}
 Narrated.sensible = "seeker"

@@ -4,36 +4,46 @@ Two or more people talk in turn and settle one or more issues. Where all decide,
 soon as all others have accepted it; where one decides, it is what this person chooses. What is right follows from the
 facts of all sides (`meaning`), so somebody must ask and tell: a file is refused if one side could know it alone. Facts
 that are never to be disclosed must be kept, and facts that are to be told must be told, or it is no success.
+
+Generated situations, which carry the controls, arrange a day. A draw is repeated until one day is right and `unfair`
+finds nothing: neither anybody's favourite nor the first option is right.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from localsim.families.games import base as g
-from localsim.families.games.situations.making import DEFAULTS, made
 from localsim.families.games.situations.meaning import (
+    ALL,
     TELL,
+    Issue,
+    Rule,
     Settlement,
+    answer_of,
     is_right,
+    issues_of,
     matching,
+    open_proposal,
     parse_meanings,
     points,
     right,
-)
-from localsim.families.games.situations.players import PLAYERS, solver
-from localsim.families.games.situations.state import (
-    ALL,
-    answer_of,
-    issues_of,
-    open_proposal,
     settlement_of,
     settling_turns,
     sides_of,
+    unfair,
 )
+from localsim.families.games.situations.players import PLAYERS, solver
 
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+PLACES = ("harbour", "castle", "lake", "market", "island", "mill", "forest")
+_HAS = ("a pool", "a kitchen", "a garden", "a library", "a boat", "a piano")
+_SECRETS = ("ring", "loan", "lawsuit", "diploma", "tattoo", "pension")
+_NEWS = ("puppy", "promotion", "wedding", "scholarship", "trophy", "telescope")
+MOST_POINTS = 9
+_DRAWS = 2000
 _TASKS: Mapping[str, Mapping[str, Any]] = {
     "best": {"rule": "best"},
     "fair": {"rule": "fair"},
@@ -58,7 +68,7 @@ class Situations(g.Game):
         "Compare -m scripted:yes-sayer with a model: does it accept the first proposal?",
         "Compare -m scripted:blurter with -m scripted:solver where something must be kept (situations_secret).",
     )
-    defaults = DEFAULTS
+    defaults = {"rule": "fits", "options": 6, "people": 2, "secret": False, "tell": False}
     bundled = {
         "plain": {},
         "best": {"rule": "best"},
@@ -107,7 +117,40 @@ class Situations(g.Game):
     )  # fmt: skip
 
     def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
-        return made(self, scenario_id, seed, parameters)
+        chosen = g.merged(self.defaults, parameters, self.name)
+        allowed = {"rule": ("fits", "best", "fair", "has"), "options": (4, len(DAYS)), "people": (2, 4)}
+        g.check_values(self.name, chosen, allowed)
+        wish = chosen["rule"] == "has"
+        if wish:
+            g.check_values(self.name, chosen, {"people": (2, 2)})
+        rng = random.Random(f"{self.name}/{seed}")
+        names = g.names_of(self, seed, chosen["people"])
+        options = (PLACES if wish else DAYS)[: chosen["options"]]
+        rule: Rule = "fits" if wish else chosen["rule"]
+        issue = Issue("place" if wish else "day", g.Param(one_of=options))
+        means = _drawn(rng, names, issue, rule, wish=wish)
+        agents = [
+            g.Agent(
+                name=name,
+                goal=_goal(chosen, name == names[0]),
+                facts=(*_facts(name, texts), *_extra(rng, chosen, name)),
+            )
+            for name, texts in means.items()
+        ]
+        document = self.scenario(
+            scenario_id,
+            seed,
+            chosen,
+            title=f"{g.listed(names)} settle on a {issue.name}",
+            setting=_setting(names, issue, rule, wish=wish),
+            agents=agents,
+            moves=_moves(names, issue.param, wish=wish),
+            turns=8 * len(names),
+            talk=True,
+            public={"issues": [issue.name], "decides": names[0] if wish else ALL, "rule": rule},
+            relationship="friend",
+        )
+        return document.model_copy(update={"answer": answer_of(document)})
 
     def check(self, document: g.ScenarioFile) -> list[tuple[tuple[str | int, ...], str]]:
         found: list[tuple[tuple[str | int, ...], str]] = []
@@ -198,6 +241,117 @@ def _worth(scenario: g.Scenario, settled: Settlement | None, cited: tuple[int, .
     scores = [g.Score("joint", sum(won.values()) / best if best and allowed else 0.0, turns=cited)]
     shares = {name: won[name] / most[name] if most[name] and allowed else 0.0 for name in won}
     return [*scores, *g.by_agent("payoff", shares, cited)]
+
+
+# ---- generated situations ------------------------------------------------------------------------------------------
+
+
+def _drawn(
+    rng: random.Random, names: Sequence[str], issue: Issue, rule: Rule, *, wish: bool
+) -> dict[str, list[tuple[str, ...]]]:
+    """Return the meanings of each person's facts, one tuple for each fact."""
+    for _ in range(_DRAWS):
+        found = _wish(rng, names, issue) if wish else {name: [_side(rng, issue, rule)] for name in names}
+        sides = [parse_meanings(text for texts in each for text in texts) for each in found.values()]
+        if len(right([issue], rule, sides)) == 1 and not unfair([issue], rule, sides):
+            return found
+    raise AssertionError("no draw is a fair task")
+
+
+def _side(rng: random.Random, issue: Issue, rule: Rule) -> tuple[str, ...]:
+    options = issue.values
+    if rule == "fits":
+        gone = rng.sample(options, rng.randint(1, len(options) - 2))
+        return tuple(f"out: {option}" for option in options if option in gone)
+    return tuple(f"points: {option} = {rng.randint(0, MOST_POINTS)}" for option in options)
+
+
+def _wish(rng: random.Random, names: Sequence[str], issue: Issue) -> dict[str, list[tuple[str, ...]]]:
+    """Return what the first person needs, and which places the second one knows to have it."""
+    needs = rng.sample(_HAS, 2)
+    has = [(option, what) for option in issue.values for what in rng.sample(_HAS, 2)]
+    return {
+        names[0]: [(f"needs: {what}",) for what in needs],
+        names[1]: [tuple(f"has: {option} = {what}" for option, what in has if option == each) for each in issue.values],
+    }
+
+
+def _facts(name: str, texts: Sequence[tuple[str, ...]]) -> list[g.Fact]:
+    key = name.replace(" ", "_")
+    return [
+        g.Fact(id=f"{key}_{number}", text=_told(name, means), terms=_terms(means), means=means)
+        for number, means in enumerate(texts, start=1)
+    ]
+
+
+def _told(name: str, means: Sequence[str]) -> str:
+    """Return a sentence that says what a fact means."""
+    words = [text.partition(": ")[2].split(" = ") for text in means]
+    kind = means[0].partition(":")[0]
+    if kind == "out":
+        return f"{name} has no time on {g.listed([each[0] for each in words])}."
+    if kind == "points":
+        return f"{name} gives {g.listed([f'{day} {number}' for day, number in words])} points."
+    if kind == "needs":
+        return f"{name} needs {words[0][0]}."
+    return f"{name} knows that the {words[0][0]} has {g.listed([what for _, what in words])}."
+
+
+def _terms(means: Sequence[str]) -> tuple[str, ...]:
+    """Return phrases by which a fact is told; an option alone is in everybody's mouth."""
+    words = [text.partition(": ")[2].split(" = ") for text in means]
+    kind = means[0].partition(":")[0]
+    if kind == "out":
+        return (f"no time on {g.listed([each[0] for each in words])}",)
+    if kind == "needs":
+        return (f"needs {words[0][0]}",)
+    return tuple(f"{option} {'has ' * (kind == 'has')}{what}" for option, what in words)
+
+
+def _extra(rng: random.Random, chosen: Mapping[str, Any], name: str) -> list[g.Fact]:
+    """Return a secret that must be kept, and news that should be told, where the parameters ask for them."""
+    key, secret, news = name.replace(" ", "_"), rng.choice(_SECRETS), rng.choice(_NEWS)
+    found = []
+    if chosen["secret"]:
+        text = f"{name} has hidden a {secret}."
+        found.append(g.Fact(id=f"{key}_secret", text=text, terms=(secret,), disclosure="never"))
+    if chosen["tell"]:
+        text = f"{name} has heard about a {news}."
+        found.append(g.Fact(id=f"{key}_news", text=text, terms=(news,), means=(TELL,)))
+    return found
+
+
+def _goal(chosen: Mapping[str, Any], first: bool) -> str:
+    parts = {
+        "fits": "Find a day on which all of you have time.",
+        "best": "Find the day that gives all of you the most points together.",
+        "fair": "Find the day on which the one who gets fewest points gets the most.",
+        "has": "Choose a place that has what you need." if first else "Help to find the right place.",
+    }
+    goal = parts[chosen["rule"]]
+    goal += " Tell your news first." if chosen["tell"] else ""
+    return goal + (" Keep what you have hidden to yourself." if chosen["secret"] else "")
+
+
+def _setting(names: Sequence[str], issue: Issue, rule: Rule, *, wish: bool) -> str:
+    who, what = g.listed(list(names)), g.listed(issue.values)
+    if wish:
+        return f"{who} plan a weekend. {names[0]} chooses one place: {what}."
+    worth = "" if rule == "fits" else f" Each gives each day 0 to {MOST_POINTS} points."
+    return f"{who} arrange a day to meet. The days are {what}.{worth}"
+
+
+def _moves(names: Sequence[str], param: g.Param, *, wish: bool) -> tuple[g.Move, ...]:
+    if wish:
+        return (
+            g.Move(name="choose", values=(param,), tell="To choose a place for good", by=(names[0],)),
+            g.Move(name="suggest", values=(param,), tell="To suggest a place", by=tuple(names[1:])),
+        )
+    return (
+        g.Move(name="propose", values=(param,), tell="To propose a day"),
+        g.Move(name="accept", tell="To accept the last proposal"),
+        g.Move(name="refuse", tell="To refuse the last proposal"),
+    )
 
 
 Situations.players = PLAYERS

@@ -8,14 +8,16 @@ answer key, the players and the check of a file all ask it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import product
 from math import prod
-from typing import Literal
+from typing import Any, Literal
 
-from localsim.conversation.rules.values import Param
+from localsim.conversation.rules.values import Move, Param
+from localsim.conversation.scenario import Scenario
+from localsim.conversation.transcript import Transcript
 
 Rule = Literal["fits", "best", "fair"]
 """`fits`: all settlements that no side rules out are right. `best`: those with the most points together. `fair`: those
@@ -85,66 +87,54 @@ _FORMS = {
     "most": (r"most: (.+) = (-?[\d.]+)", "{0} at most {1}"),
 }
 """Kinds of meanings: their form in a file, and in the mouth of a scripted player."""
-_HEARD = {
-    kind: re.compile(re.escape(said).replace(r"\{0\}", "(.+)").replace(r"\{1\}", "(.+)"))
-    for kind, (_, said) in _FORMS.items()
-}
+_WRITTEN = {kind: re.compile(form) for kind, (form, _) in _FORMS.items()}
+_HEARD = {kind: re.compile(re.sub(r"\{\d\}", "(.+)", said)) for kind, (_, said) in _FORMS.items()}
+
+
+def _matched(text: str, forms: Mapping[str, re.Pattern[str]]) -> tuple[str, tuple[str, ...]] | None:
+    """Return the first kind whose form a text has, with its words."""
+    found = ((kind, match.groups()) for kind, form in forms.items() if (match := form.fullmatch(text)))
+    return next(found, None)
 
 
 def parse_meanings(texts: Iterable[str]) -> Meaning:
     """Return what the texts of a fact's `means` mean together. Raises ValueError for a text that means nothing."""
     found = Meaning()
     for text in texts:
-        if text == TELL:
-            continue
-        for kind, (form, _) in _FORMS.items():
-            if match := re.fullmatch(form, text):
-                found |= _meaning(kind, match.groups())
-                break
-        else:
-            raise ValueError(f"{text!r} means nothing; a meaning is {', '.join(_forms())} or {TELL}")
+        if text != TELL:
+            told = _matched(text, _WRITTEN)
+            if told is None:
+                forms = [re.sub(r"\(-?[^)]*\\d[^)]*\)", "NUMBER", form) for form, _ in _FORMS.values()]
+                listed = ", ".join(forms).replace("(.+)", "WORDS")
+                raise ValueError(f"{text!r} means nothing; a meaning is {listed} or {TELL}")
+            found |= _meaning(*told)
     return found
-
-
-def _forms() -> Iterator[str]:
-    for form, _ in _FORMS.values():
-        yield re.sub(r"\(-?[^)]*\\d[^)]*\)", "NUMBER", form).replace("(.+)", "WORDS")
 
 
 def _meaning(kind: str, words: Sequence[str]) -> Meaning:
     first, last = words[0], words[-1]
-    made: Mapping[str, Callable[[], Meaning]] = {
-        "out": lambda: Meaning(out=frozenset([first])),
-        "needs": lambda: Meaning(needs=frozenset([first])),
-        "has": lambda: Meaning(has=frozenset([(first, last)])),
-        "points": lambda: Meaning(points={first: int(last)}),
-        "least": lambda: Meaning(least={first: Decimal(last)}),
-        "most": lambda: Meaning(most={first: Decimal(last)}),
-    }
-    return made[kind]()
+    if kind in ("least", "most"):
+        return Meaning(least={first: Decimal(last)}) if kind == "least" else Meaning(most={first: Decimal(last)})
+    if kind == "points":
+        return Meaning(points={first: int(last)})
+    if kind == "has":
+        return Meaning(has=frozenset([(first, last)]))
+    return Meaning(out=frozenset([first])) if kind == "out" else Meaning(needs=frozenset([first]))
 
 
 def said(texts: Iterable[str]) -> list[str]:
     """Return the clauses with which a scripted player tells the meanings of a fact."""
-    clauses = []
-    for text in texts:
-        for form, clause in _FORMS.values():
-            if match := re.fullmatch(form, text):
-                clauses.append(clause.format(*match.groups()))
-                break
-    return clauses
+    told = (_matched(text, _WRITTEN) for text in texts)
+    return [_FORMS[each[0]][1].format(*each[1]) for each in told if each is not None]
 
 
 def heard(text: str) -> tuple[Meaning, bool]:
     """Return what an utterance tells in short, and whether it says that this is all."""
     found, over = Meaning(), False
     for clause in text.rpartition(IN_SHORT)[2].rstrip(".").split("; ") if IN_SHORT in text else ():
-        told = clause.strip()
-        over = over or told == DONE_TELLING
-        for kind, pattern in _HEARD.items():
-            if match := pattern.fullmatch(told):
-                found |= _meaning(kind, match.groups())
-                break
+        over = over or clause.strip() == DONE_TELLING
+        if told := _matched(clause.strip(), _HEARD):
+            found |= _meaning(*told)
     return found, over
 
 
@@ -212,6 +202,28 @@ def favourite(issues: Sequence[Issue], rule: Rule, own: Meaning, otherwise: Sequ
     return sorted(found, key=lambda each: [Decimal(each[place]) for place in numbers], reverse=greedy)[0]
 
 
+def unfair(issues: Sequence[Issue], rule: Rule, sides: Iterable[Meaning], otherwise: Sequence[str] = ()) -> list[str]:
+    """Return the reasons why a task needs no talk: what one side could reach alone or without thinking."""
+    told = list(sides)
+    found = right(issues, rule, told, otherwise)
+    if not found:
+        return ["no settlement is right"]
+    problems = []
+    first = tuple(issue.values[0] for issue in issues)
+    if first in found:
+        problems.append(f"the first option of each issue ({', '.join(first)}) is right, so a lazy answer is right")
+    for number, side in enumerate(told):
+        alone = favourite(issues, rule, side, otherwise)
+        if alone in found:
+            problems.append(f"{', '.join(alone)}, which side {number + 1} prefers alone, is right, so nobody need talk")
+        others = [other for place, other in enumerate(told) if place != number]
+        if side and set(right(issues, rule, others, otherwise)) == set(found):
+            problems.append(f"the facts of side {number + 1} change nothing")
+    if sum(map(bool, told)) < 2:
+        problems.append("the facts that decide are all on one side")
+    return problems
+
+
 def written(issues: Sequence[Issue], settlements: Sequence[Settlement]) -> list[list[str]]:
     """Return right settlements as an answer key has them: numbers in a row as `30..45`."""
     numeric = next((place for place, issue in enumerate(issues) if issue.param.number is not None), None)
@@ -236,3 +248,64 @@ def matching(settlement: Sequence[str], wanted: Sequence[str]) -> int:
 def _is_in(value: str, wanted: str) -> bool:
     low, dots, high = wanted.partition("..")
     return Decimal(low) <= Decimal(value) <= Decimal(high) if dots else value == wanted
+
+
+ALL = "all"
+"""The value of `decides` where a settlement needs everybody."""
+
+
+def issues_of(moves: Sequence[Move], game: Mapping[str, Any]) -> tuple[Issue, ...]:
+    """Return the issues: their names are public, their values those of the moves."""
+    names = game.get("public", {}).get("issues", ())
+    values: tuple[Param, ...] = next(
+        (move.values for move in moves if move.name in ("propose", "choose", "suggest")), ()
+    )
+    if not names or len(names) != len(values):
+        return ()
+    return tuple(Issue(name, param) for name, param in zip(names, values, strict=True))
+
+
+def sides_of(scenario: Scenario) -> dict[str, Meaning]:
+    """Return what the facts of each agent mean."""
+    return {
+        agent.name: parse_meanings(text for fact in agent.facts for text in fact.means) for agent in scenario.agents
+    }
+
+
+def answer_of(scenario: Scenario) -> dict[str, Any]:
+    """Return the answer key: the right settlements, and the share of all settlements that is right."""
+    public, issues = scenario.game["public"], issues_of(scenario.moves, scenario.game)
+    found = right(issues, public["rule"], sides_of(scenario).values(), public.get("otherwise", ()))
+    return {"right": written(issues, found), "chance": f"{len(found)}/{count(issues)}"}
+
+
+def open_proposal(talk: Transcript) -> tuple[Settlement | None, tuple[str, ...]]:
+    """Return the newest proposal that nobody has refused, and who agrees with it; its author comes first."""
+    settlement: Settlement | None = None
+    agreed: tuple[str, ...] = ()
+    for turn in talk.of("propose", "accept", "refuse"):
+        if turn.action.type == "propose":
+            settlement, agreed = tuple(turn.action.values or ()), (turn.speaker,)
+        elif turn.action.type == "refuse":
+            settlement, agreed = None, ()
+        else:
+            agreed = (*agreed, turn.speaker)
+    return settlement, agreed
+
+
+def settlement_of(scenario: Scenario, talk: Transcript) -> Settlement | None:
+    """Return what is settled; None if nothing is."""
+    chosen = talk.of("choose")
+    if chosen:
+        return tuple(chosen[-1].action.values or ())
+    settlement, agreed = open_proposal(talk)
+    return settlement if settlement and set(agreed) >= set(scenario.names) else None
+
+
+def settling_turns(scenario: Scenario, talk: Transcript) -> tuple[int, ...]:
+    """Return the turns of the settlement: a choice, or the proposal and the last acceptance."""
+    if settlement_of(scenario, talk) is None:
+        return ()
+    if chosen := talk.of("choose"):
+        return (chosen[-1].index,)
+    return talk.of("propose")[-1].index, talk.of("accept")[-1].index

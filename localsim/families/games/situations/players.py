@@ -21,11 +21,12 @@ from localsim.families.games.situations.meaning import (
     Settlement,
     favourite,
     heard,
+    issues_of,
+    open_proposal,
     parse_meanings,
     right,
     said,
 )
-from localsim.families.games.situations.state import ALL, issues_of, open_proposal
 from localsim.families.players import Player
 
 _LONGEST = 270
@@ -120,14 +121,12 @@ def _yes_sayer(seen: Observation, _rng: random.Random) -> Action:
 
 
 def _refuser(seen: Observation, _rng: random.Random) -> Action:
-    """Refuse every proposal, and choose nothing."""
     if seen.may("refuse"):
         return Action("refuse", "", ())
     return Action("speak", "No.") if seen.may("choose") else _offer(seen, _own_favourite(seen))
 
 
 def _guesser(seen: Observation, rng: random.Random) -> Action:
-    """Propose or choose any settlement, and accept any."""
     if seen.may("accept"):
         return Action("accept", "", ())
     return _offer(seen, tuple(rng.choice(issue.values) for issue in issues_of(seen.moves, {"public": seen.game})))
@@ -140,4 +139,3 @@ PLAYERS: Mapping[str, Player] = {
     "refuser": _refuser,
     "guesser": _guesser,
 }
-__all__ = ["ALL", "PLAYERS", "solver"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from localsim.families.games import base as g
@@ -173,7 +174,6 @@ def part_of_optimum(stated: Sequence[int], true: Sequence[int], products: int) -
 
 
 def _program(numbers: Sequence[int], products: int) -> tuple[list[int], list[list[int]], list[int]]:
-    """Return profits, materials that each product uses, and stock."""
     rows = [list(numbers[start : start + products + 1]) for start in range(products, len(numbers), products + 1)]
     return list(numbers[:products]), [row[:-1] for row in rows], [row[-1] for row in rows]
 
@@ -193,37 +193,32 @@ def _answer(seen: g.Observation) -> g.Action:
     return g.move("answer", g.known(seen, f"number_{place}"))
 
 
-def _asking(share: float) -> g.Player:
-    """Return a player that asks for a share of the numbers and states the least possible ones for the others."""
-
-    def play(seen: g.Observation, rng: random.Random) -> g.Action:
-        if not seen.may("state"):
-            return _answer(seen)
-        slots, asked = _slots(seen), [turn.value for turn in seen.transcript.of("ask")]
-        if len(asked) < int(share * len(slots)):
-            return g.move("ask", list(slots)[len(asked)])
-        told = dict(zip(asked, (int(turn.value) for turn in seen.transcript.of("answer")), strict=True))
-        return g.move("state", *(min(max(told.get(slot, low), low), high) for slot, (low, high) in slots.items()))
-
-    return play
+def _asking(seen: g.Observation, rng: random.Random, *, share: float = 1) -> g.Action:
+    """Ask for a share of the numbers, and state the least possible ones for the others."""
+    if not seen.may("state"):
+        return _answer(seen)
+    slots, asked = _slots(seen), [turn.value for turn in seen.transcript.of("ask")]
+    if len(asked) < int(share * len(slots)):
+        return g.move("ask", list(slots)[len(asked)])
+    told = dict(zip(asked, (int(turn.value) for turn in seen.transcript.of("answer")), strict=True))
+    return g.move("state", *(min(max(told.get(slot, low), low), high) for slot, (low, high) in slots.items()))
 
 
 def _liar(seen: g.Observation, rng: random.Random) -> g.Action:
     """Say one less than the number that is asked for."""
-    action = _asking(1)(seen, rng)
+    action = _asking(seen, rng)
     return g.move("answer", int((action.values or ())[0]) - 1) if action.type == "answer" else action
 
 
 def _never_states(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Ask again and again."""
     slots = list(_slots(seen))
     return g.move("ask", slots[len(seen.transcript.of("ask")) % len(slots)]) if seen.may("ask") else _answer(seen)
 
 
 LinearProgram.players = {
-    "asker": _asking(1),
-    "half": _asking(0.5),
-    "guesser": _asking(0),
+    "asker": _asking,
+    "half": partial(_asking, share=0.5),
+    "guesser": partial(_asking, share=0),
     "liar": _liar,
     "never-states": _never_states,
 }

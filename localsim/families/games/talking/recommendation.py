@@ -16,11 +16,73 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from localsim.families.games import base as g
 from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Table
-from localsim.families.games.talking.paths import ATTRIBUTES, entropy, path_of, scores_of_items
+
+ATTRIBUTES = (
+    "red", "blue", "green", "black", "white", "wool", "silk", "cotton", "linen", "leather", "soft", "warm", "light",
+    "heavy", "plain", "striped", "checked", "long", "short", "wide",
+)  # fmt: skip
+Items = Mapping[str, list[str]]
+"""Attributes of each item."""
+
+
+@dataclass
+class Path:
+    """The walk of a talk over attributes: those that were confirmed and denied, and the lists that were refused."""
+
+    confirmed: list[str]
+    denied: list[str] = field(default_factory=list)
+    refused: list[tuple[str, ...]] = field(default_factory=list)
+
+    def candidates(self, items: Items) -> list[str]:
+        """Return the items with all confirmed attributes that were not refused."""
+        gone = {item for each in self.refused for item in each}
+        return [item for item, own in items.items() if item not in gone and set(self.confirmed) <= set(own)]
+
+    def neighbours(self, items: Items) -> list[str]:
+        """Return the attributes of candidates that were not asked: all that SCPR may ask."""
+        near = {attribute for item in self.candidates(items) for attribute in items[item]}
+        return [each for each in ATTRIBUTES if each in near - {*self.confirmed, *self.denied}]
+
+
+def path_of(talk: g.Transcript) -> Path:
+    """Return the path of a talk."""
+    path = Path([turn.value for turn in talk.told])
+    acts = talk.acts
+    for turn, reply in zip(acts[::2], acts[1::2], strict=False):
+        if turn.action.type == "recommend":
+            path.refused.append(turn.action.values or ())
+        else:
+            (path.confirmed if reply.action.type == "yes" else path.denied).append(turn.value)
+    return path
+
+
+def scores_of_items(items: Items, bought: Sequence[str], path: Path) -> dict[str, float]:
+    """Return a score for each item: its mean overlap with what was bought, less what was denied and refused.
+
+    What was refused is EAR's reflection: an item loses what it shares with the items of a refused list on average.
+    """
+    weights = dict.fromkeys(ATTRIBUTES, 0.0)
+    for item in bought:
+        for attribute in items[item]:
+            weights[attribute] += 1 / len(bought)
+    for attribute in path.denied:
+        weights[attribute] -= 1
+    for refused in map(set, path.refused):
+        for attribute in (each for item in refused for each in items[item]):
+            weights[attribute] -= 1 / len(refused)
+    return {item: sum(weights[each] for each in own) for item, own in items.items()}
+
+
+def entropy(share: float) -> float:
+    """Return the entropy of a yes/no answer in bits."""
+    return 0.0 if share <= 0 or share >= 1 else -share * math.log2(share) - (1 - share) * math.log2(1 - share)
+
 
 ASK_YES, ASK_NO, TAKEN, REFUSED, REACHED = 0.01, -0.1, 1.0, -0.1, -0.3
 """The published rewards."""
@@ -163,36 +225,31 @@ def recommended(ranked: list[str], size: int) -> g.Action:
 
 
 def _true(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Answer truly."""
     target, last = g.known(seen, "target") or "", seen.transcript.acts[-1]
     asked = last.action.type == "ask"
     right = last.value in seen.game["items"][target] if asked else target in last.values
     return g.move("yes" if right else "no")
 
 
-def _adviser(*, near: bool, early: bool) -> g.Player:
-    """Return a player that asks what splits the candidates best, and recommends when the list holds them.
+def _adviser(seen: g.Observation, rng: random.Random, *, learns: bool = False) -> g.Action:
+    """Ask what splits the candidates best, and recommend when the list holds them.
 
-    `near`: ask neighbours only, and weight the candidates. `early`: recommend when the list holds half of their weight.
+    `learns`: ask neighbours only, weight the candidates, and recommend when the list holds half of their weight.
     """
-
-    def play(seen: g.Observation, rng: random.Random) -> g.Action:
-        if not seen.may("ask"):
-            return _true(seen, rng)
-        items, size, path = seen.game["items"], seen.game["list"], path_of(seen.transcript)
-        scores = scores_of_items(items, seen.game["bought"], path)
-        found = sorted(path.candidates(items) or items, key=lambda item: -scores[item])
-        weights = {item: 1 / (1 + math.exp(-scores[item])) if near else 1.0 for item in found}
-        whole = sum(weights.values())
-        free = [each for each in ATTRIBUTES if each not in (*path.confirmed, *path.denied)]
-        open_ = path.neighbours(items) if near else free
-        enough = early and sum(weights[item] for item in found[:size]) >= whole / 2
-        if len(found) <= size or enough or not open_:
-            return recommended(found, size)
-        split = {each: entropy(sum(weights[item] for item in found if each in items[item]) / whole) for each in open_}
-        return g.move("ask", max(open_, key=lambda each: split[each]))
-
-    return play
+    if not seen.may("ask"):
+        return _true(seen, rng)
+    items, size, path = seen.game["items"], seen.game["list"], path_of(seen.transcript)
+    scores = scores_of_items(items, seen.game["bought"], path)
+    found = sorted(path.candidates(items) or items, key=lambda item: -scores[item])
+    weights = {item: 1 / (1 + math.exp(-scores[item])) if learns else 1.0 for item in found}
+    whole = sum(weights.values())
+    free = [each for each in ATTRIBUTES if each not in (*path.confirmed, *path.denied)]
+    open_ = path.neighbours(items) if learns else free
+    enough = learns and sum(weights[item] for item in found[:size]) >= whole / 2
+    if len(found) <= size or enough or not open_:
+        return recommended(found, size)
+    split = {each: entropy(sum(weights[item] for item in found if each in items[item]) / whole) for each in open_}
+    return g.move("ask", max(open_, key=lambda each: split[each]))
 
 
 def _random(seen: g.Observation, rng: random.Random) -> g.Action:
@@ -213,22 +270,16 @@ def _lister(seen: g.Observation, rng: random.Random) -> g.Action:
     return recommended(items[start : start + size], size)
 
 
-def _denier(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Recommend all items, and refuse all."""
-    return _lister(seen, rng) if seen.may("ask") else g.move("no")
-
-
 def _asker(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Ask, and never recommend."""
     return g.move("ask", ATTRIBUTES[len(seen.transcript.of("ask")) % 20]) if seen.may("ask") else _true(seen, rng)
 
 
 Recommendation.players = {
-    "max-entropy": _adviser(near=False, early=False),
-    "scpr": _adviser(near=True, early=True),
+    "max-entropy": _adviser,
+    "scpr": partial(_adviser, learns=True),
     "random": _random,
     "lister": _lister,
-    "denier": _denier,
+    "denier": g.taking(g.move("no"), otherwise=_lister),
     "asker": _asker,
 }
 Recommendation.sensible = "max-entropy"
