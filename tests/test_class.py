@@ -35,7 +35,7 @@ from localsim.web.classroom.phone_pages import ENTRANCE, seat_name
 from localsim.web.classroom.seats import MODES, Register
 from localsim.web.floor.ledger import Ledger
 from localsim.web.guard import Access, hosts_of
-from localsim.web.phrases.table import english
+from localsim.web.phrases.table import english, find
 from tests.web_server import field
 
 SCENARIOS = ("mutual_friends_01", "mutual_friends_02")
@@ -264,9 +264,9 @@ def hall_at(path: Path, *scenarios: str, port: int | None = None, seed: int | No
         hall.stop()
 
 
-def app_of(hall: Hall, **changes: object) -> TestClient:
+def app_of(hall: Hall, language: str = "en", **changes: object) -> TestClient:
     rules = Access(hosts_of("127.0.0.1"), seat_of=lambda request: seat_name(hall, request), **changes)  # type: ignore[arg-type]
-    app = create_app(Site(hall.store, rules, "scripted", frozenset({"class"}), hall=hall))
+    app = create_app(Site(hall.store, rules, "scripted", frozenset({"class"}), hall=hall, phrases=find(language)))
     return TestClient(app, base_url="http://127.0.0.1:7580", raise_server_exceptions=False)
 
 
