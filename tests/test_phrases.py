@@ -10,6 +10,7 @@ import pytest
 from localsim import plugins
 from localsim.errors import InvalidInput
 from localsim.web.phrases.table import OWN, Phrases, Refused, english, faults, find, languages
+from tests.test_class import app_of, hall_at, joined
 
 WEB = Path(__file__).parent.parent / "localsim" / "web"
 TEMPLATES = [path for folder in ("class", "experiment", "play") for path in (WEB / "templates" / folder).iterdir()]
@@ -74,6 +75,20 @@ def test_values_are_escaped_and_counts_choose_their_text() -> None:
         "3 seats are taken", "3 seats are taken (ask the teacher to free one)",
     )  # fmt: skip
     assert find("de").told(InvalidInput("no phrase", hint="none")) == ("no phrase", "none")
+
+
+@pytest.mark.parametrize("language", [code for code in OWN if code != "en"])
+def test_a_phone_says_nothing_in_english_but_what_the_scenario_says(language: str, tmp_path: Path) -> None:
+    with hall_at(tmp_path / "c.duckdb", "a_favour_asked") as hall:
+        phones = [app_of(hall, language), app_of(hall, language)]
+        for phone in phones:
+            joined(phone)
+        page = phones[0].get("/class").text
+    assert re.search(r'lang="(\w+)"', page)[1] == language  # type: ignore[index]
+    shown = re.sub(r"<bdi [^>]*lang=.en.>.*?</bdi>|<(script|style).*?</\1>|<[^<>]*>", " ", page, flags=re.S)
+    words = set(re.findall(r"[a-z]+", shown.casefold()))
+    assert not words & {"the", "and", "are", "of", "you", "age", "occupation", "acquaintances", "with"}, shown
+    assert all(find(language).plain(f"profile.{each}") in shown for each in ("age", "occupation"))
 
 
 def table(path: Path, *changes: tuple[str, str]) -> Path:

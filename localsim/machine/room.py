@@ -165,7 +165,7 @@ def qr_svg(text: str) -> str:
 
     out = io.BytesIO()
     segno.make(text, error="m", micro=False).save(
-        out, kind="svg", xmldecl=False, svgns=True, border=4, dark="#000", light="#fff", omitsize=True, title="QR code"
+        out, kind="svg", xmldecl=False, svgns=True, border=4, dark="#000", light="#fff", omitsize=True, title="QR"
     )
     return out.getvalue().decode().strip()
 

@@ -106,11 +106,17 @@ class Register(State[Meeting]):
         return len(self.scenarios[self._condition(len(self.meetings) + 1)[0]])
 
     def _condition(self, number: int) -> tuple[int, Mode]:
-        """The scenario and mode of a talk: each block of talks has all of them once, in an order of its own."""
-        conditions = [(place, mode) for place in range(len(self.scenarios)) for mode in self.modes]
-        block, place = divmod(number - 1, len(conditions))
-        random.Random(f"{self.seed}/{block}").shuffle(conditions)
-        return conditions[place]
+        """The scenario and mode of a talk, drawn so that every mode comes before one comes again.
+
+        Each block of talks has every scenario in every mode once.
+        """
+        turn, place = divmod(number - 1, len(self.modes))
+        block, shift = divmod(turn, len(self.scenarios))
+        scenarios, modes = list(range(len(self.scenarios))), list(enumerate(self.modes))
+        random.Random(f"{self.seed}/{block}").shuffle(scenarios)
+        random.Random(f"{self.seed}/{block}/{shift}").shuffle(modes)
+        offset, mode = modes[place]
+        return scenarios[(shift + offset) % len(scenarios)], mode
 
     def next_talk(self, seats: Sequence[int]) -> Event:
         """The event that puts seats into the next talk."""

@@ -8,7 +8,6 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from localsim.conversation.prompts import relationship_lines
 from localsim.conversation.rules.deciding import every_way
 from localsim.conversation.transcript import Action, ActionType
 from localsim.reports.evidence import marks
@@ -59,7 +58,6 @@ def talk_values(floor: Floor, live: Live, role: str) -> dict[str, Any]:
         "forms": forms_of(ways) if scenario.moves else [],
         "kinds": kinds,
         "chars": scenario.limits.chars,
-        "relations": relationship_lines(seen),
         "colours": marks.colours(scenario.names),
         "scenario": scenario,
         "tongue": floor.tongues[scenario.id],
