@@ -228,8 +228,10 @@ def test_the_audit_finds_a_mark_that_a_model_has_drawn(
     assert not audit_run(store, run).violations
     with store.writing() as connection:
         connection.execute("UPDATE turns SET text = 'Well <end_of_turn>' WHERE turn = 2")
+        connection.execute("UPDATE turns SET values_json = '[\"<turn|>\"]' WHERE turn = 3")
     assert [each.what for each in audit_run(store, run).violations if "mark" in each.what] == [
-        "mark of roles <end_of_turn>"
+        "mark of roles <end_of_turn>",
+        "mark of roles <turn|>",
     ]
 
 

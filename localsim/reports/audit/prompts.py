@@ -451,5 +451,6 @@ def drawn(
     spelled = re.compile("|".join([MARK.pattern, *map(re.escape, sorted(own, key=len, reverse=True))]))
     for episode, rows in turns.items():
         for row in rows:
-            if row["speaker"] and (found := spelled.search(row["text"] or "")):
-                yield episode, row["turn"], row["speaker"], found[0], row["text"]
+            said = " ".join(filter(None, (row["values_json"], row["text"])))
+            if row["speaker"] and (found := spelled.search(said)):
+                yield episode, row["turn"], row["speaker"], found[0], said
