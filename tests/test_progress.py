@@ -74,7 +74,8 @@ def test_a_log_gets_a_line_soon_and_then_few(clock: Clock, capsys: pytest.Captur
         capsys.readouterr()
         lines = waited(clock, reassurance, 300, capsys)
         assert lines[0].endswith("still loading starter (146 MB), 4 s") and 8 <= len(lines) <= 14
-        say("starter: 146 MB weights")
+        say("starter: 146 MB weights\x1b\x07")
+        assert capsys.readouterr().err == "starter: 146 MB weights\n", "words of others cannot steer the terminal"
         waited(clock, reassurance, 1, capsys)
         assert reassurance._doing == "loading starter (146 MB)", "not every message says what begins"
         with reassurance.silent():

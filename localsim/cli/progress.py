@@ -49,9 +49,9 @@ def clean(text: str) -> str:
     return "".join(char for char in text if char.isprintable() or char in "\n\t")
 
 
-def say(message: str) -> None:
-    """Print a line for people on stderr, without disturbing a progress bar."""
-    tqdm.write(message, file=sys.stderr)
+def say(message: str, *, styled: bool = False) -> None:
+    """Print a line for people on stderr, without disturbing a progress bar; `styled`: it is clean, and has colours."""
+    tqdm.write(message if styled else clean(message), file=sys.stderr)
     if _now is not None:
         _now.said(message)
 
@@ -197,7 +197,7 @@ class Progress(Watcher):
             if sys.stderr.isatty() and not paths.no_color():
                 name = click.style(name, fg=colour_of(spec.scenario.names, turn.speaker))
             text = clean(f": {turn.action.text}" if turn.action.text else "")
-            say(f"{_named(spec)} {turn.index + 1:>2} {name}{text}")
+            say(f"{_named(spec)} {turn.index + 1:>2} {name}{text}", styled=True)
 
     def ended(self, episode: Episode) -> None:
         if episode.status == "failed":

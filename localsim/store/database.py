@@ -108,7 +108,9 @@ class Store:
         try:
             self.take_in_leftovers()
         except (DatabaseError, OSError) as error:
-            self._waiting(f"a journal could not be taken in yet: {error}")
+            if (problem := f"a journal could not be taken in yet: {error}") not in self._told:
+                self._told.add(problem)
+                self._waiting(problem)
         if not self.path.exists():
             raise DatabaseError(
                 "no database here yet", where=str(self.path), hint="localsim run makes one; --db names another"

@@ -92,10 +92,12 @@ def _print_rows_as_json(columns: Sequence[str], rows: Rows) -> None:
 
 def _print_rows_as_csv(columns: Sequence[str], rows: Rows) -> None:
     """Print CSV: as stored to a file or a pipe, without control characters to a terminal."""
+    from localsim.reports.render.tables import harmless
+
     terminal = sys.stdout.isatty()
     writer = csv.writer(sys.stdout, lineterminator="\n")
     for row in chain([columns], rows):
-        writer.writerow([clean(value) if terminal and isinstance(value, str) else value for value in row])
+        writer.writerow(harmless(clean(value) if terminal and isinstance(value, str) else value for value in row))
 
 
 def _print_rows_as_table(columns: Sequence[str], rows: Rows) -> None:

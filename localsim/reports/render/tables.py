@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from localsim.errors import writing
 from localsim.reports.document import Cell, Count, Report, Table
@@ -94,8 +95,16 @@ def as_csv(table: Table) -> str:
         for cell, wide in zip(row, spread, strict=True):
             rows[-1] += _values(cell) if wide else _values(cell)[:1]
     written = io.StringIO()
-    csv.writer(written, lineterminator="\n").writerows(rows)
+    csv.writer(written, lineterminator="\n").writerows(map(harmless, rows))
     return written.getvalue()
+
+
+def harmless(row: Iterable[Any]) -> list[Any]:
+    """Return the cells of a row for CSV: a text that a spreadsheet would run as a formula gets a quote in front."""
+    return [f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell for cell in row]
+
+
+_FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.,]*%?$)")
 
 
 def _values(cell: Cell) -> list[str | float | int | None]:

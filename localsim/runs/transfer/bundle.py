@@ -174,11 +174,26 @@ def open_archive(file: Path) -> Archive:
     scenarios = {}
     for name in listed:
         if name.startswith("scenarios/"):
-            loaded = parse_scenario(contents[name].decode(), f"{file}/{name}")
+            loaded = parse_scenario(_text(contents[name], f"{file}/{name}"), f"{file}/{name}")
             scenarios[loaded.hash] = loaded
     models = {name: contents[_replies_file(name)] for name in manifest["models"] if name.startswith(REPLIES)}
     episodes = {name: contents[name] for name in listed if name.startswith("episodes/")}
+    for name, content in episodes.items():
+        for line in filter(None, _text(content, f"{file}/{name}").split("\n")):
+            try:
+                whole = isinstance(paths.json_value(line), dict)
+            except ValueError:
+                whole = False
+            if not whole:
+                raise InvalidInput("a line is no object of JSON", where=f"{file}/{name}", hint=HINT)
     return Archive(manifest, scenarios, episodes, models)
+
+
+def _text(content: bytes, where: str) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidInput("not UTF-8 text", where=where, hint=HINT) from error
 
 
 def _contents(file: Path) -> dict[str, bytes]:

@@ -24,6 +24,8 @@ from localsim.runs.transfer.bundle import HINT, REPLIES, Archive, episodes_of, o
 from localsim.runs.versions import versions
 from localsim.store.database import Store
 
+_MOST = 100_000
+"""Episodes of a scenario in a mode; a foreign plan with more would keep this machine busy for ever."""
 Say = Callable[[str], None]
 
 
@@ -94,6 +96,9 @@ def plan_in(archive: Archive, folder: Path, where: str) -> Plan:
 
     try:
         plan = plan_of(json.dumps(manifest["plan"]), scenario_of)
+        parallel = manifest.get("parallel")
+        if plan.episodes > _MOST or not (isinstance(parallel, int) and 0 < parallel <= _MOST):
+            raise ValueError(f"{plan.episodes} episodes, {parallel!r} side by side")
         models = models_of(plan.specs())
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidInput(f"its plan cannot be read: {error!r}", where=where, hint=HINT) from error
@@ -104,7 +109,7 @@ def plan_in(archive: Archive, folder: Path, where: str) -> Plan:
     here = {name: _here(name, identity, archive, folder, where) for name, identity in manifest["models"].items()}
     roles = {role: here.get(model, model) for role, model in plan.roles.items()}
     model = here.get(plan.model, plan.model)
-    return replace(plan, model=model, roles=roles, parallel=manifest["parallel"], weights="")
+    return replace(plan, model=model, roles=roles, parallel=parallel, weights="")
 
 
 def _here(name: str, identity: Mapping[str, Any], archive: Archive, folder: Path, where: str) -> str:
