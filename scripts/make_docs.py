@@ -303,7 +303,7 @@ KEPT = {
     "docs/tutorial.md scenarios list": (r"id ", r"mutual_friends_0[12]", r"roommates"),
     "docs/tutorial.md scenarios show": (r"mutual_friends_01: ", r"Two ", r"\w+$", r"  goal: ", r"  knows .*_[12],"),
     "docs/tutorial.md run": (r"\w+/\w+/\d ", r"leakage ", r"run \S+: ", r"next: "),
-    "docs/tutorial.md show --prompt": (r"--- (system|user)", r"Write", r"What ", r"- ", r"To end"),
+    "docs/tutorial.md show --prompt": (r"--- (sys|us)", r"Write", r"What ", r"- \w+: (Des|Sor|Jas)", r"To end"),
     "docs/tutorial.md show": (r".*\[", r"episode ", r"  [1-6] "),
 }
 """Lines of an output that a page shows, by page and command; other outputs are shown whole."""
