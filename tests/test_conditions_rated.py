@@ -34,7 +34,7 @@ from localsim.web.app import Site, create_app
 from localsim.web.guard import Access
 from tests.conftest import generated
 from tests.rated import invoke
-from tests.test_judge import choosing
+from tests.test_judge import preferring
 from tests.web_server import BASE, HOSTS, field
 
 # ---- raters --------------------------------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ def test_a_judge_compares_conditions_of_two_runs(
     store, first, second = own_runs
     found = choices(store, [f"{first}:agents", f"{second}:agents"])
     pairs = list(pairs_of(found))
-    monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(choosing("length")))
+    monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(preferring("length")))
     judge = Naturalness("m", pairs)
     assert evaluate.score_runs(store, [first, second], [judge], lambda _: None) == {"naturalness.m": 12}
     assert evaluate.score_runs(store, [first, second], [judge], lambda _: None) == {"naturalness.m": 0}
@@ -247,7 +247,7 @@ def test_models_of_roles_lose_no_pairs(store: Store, monkeypatch: pytest.MonkeyP
     assert len({each.model for each in conditions_of(store, run_id)}) == 3
     items = items_of(store, run_id, "pairs", "ann")
     assert sum(not item.attention for item in items) == 2 * 3
-    monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(choosing("length")))
+    monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(preferring("length")))
     assert evaluate.score_runs(store, [run_id], [Naturalness("m")], lambda _: None) == {"naturalness.m": 2 * 3}
     assert evaluate.score_runs(store, [run_id], [Naturalness("m")], lambda _: None) == {"naturalness.m": 0}
     rated = judges.rates(store, run_id)

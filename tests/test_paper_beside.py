@@ -26,7 +26,7 @@ from localsim.store.conditions import Condition, labelled
 from localsim.store.database import Store
 from localsim.store.records import score_records
 from tests.conftest import generated
-from tests.test_judge import choosing
+from tests.test_judge import preferring
 
 # ---- the numbers ---------------------------------------------------------------------------------------------------
 
@@ -144,7 +144,7 @@ def test_choices_of_raters_and_judges_are_rows(
         return item.expected or (1 if item.episode.run_id == taught.run_id else 2)
 
     save_all(store, [answered(item, prefers(item), origin="browser") for item in items if isinstance(item, PairItem)])
-    monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(choosing("length")))
+    monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(preferring("length")))
     runs = [taught.run_id, agents.run_id]
     evaluate.score_runs(
         store, runs, [Naturalness("m", natural_pairs(conditions, column_names(conditions)))], lambda _: None

@@ -34,7 +34,7 @@ from localsim.study.differences import BOTH, CAUSES, EVERY
 from localsim.study.equal import Amount
 from localsim.study.lessons import Lesson, episodes_of_arm, without_mix_ups
 from localsim.study.stages import Session
-from tests.test_judge import choosing
+from tests.test_judge import preferring
 
 SIZE = Size(scenarios=4, episodes=1, learnt=2, learnt_episodes=1, tokens=1000)
 LEAST = Size(scenarios=2, episodes=1, learnt=1, learnt_episodes=1, tokens=1000)
@@ -328,7 +328,7 @@ def test_an_interrupted_judge_continues_where_it_stopped(
         """Counts questions, and is interrupted at one of them."""
 
         def __init__(self, stop: int) -> None:
-            self._judge, self._stop = choosing("longer"), stop
+            self._judge, self._stop = preferring("longer"), stop
 
         def submit(self, request: Any) -> Any:
             """Answer a question, or be interrupted."""
