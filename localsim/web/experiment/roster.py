@@ -165,9 +165,9 @@ class Roster(State[ArmMeeting]):
 
 
 # ---- places ----------------------------------------------------------------------------------------------------------
-# There are as many places as the quotas sum up to, in an order that the seed alone decides. A participant gets the first
-# place that is free. As many places as the quota have a condition, so that everybody who finishes fills exactly one of
-# them, in whatever order people come and leave.
+# There are as many places as the quotas sum up to, in an order that the seed alone decides. A participant gets the
+# first place that is free. As many places as the quota have a condition, so that everybody who finishes fills exactly
+# one of them, in whatever order people come and leave.
 
 
 def ordered(quotas: Sequence[tuple[str, int, int]], seed: int) -> tuple[str, ...]:
