@@ -24,7 +24,7 @@ from localsim.conversation.visibility import observe
 from localsim.errors import InvalidInput
 from localsim.runs.plan import Plan
 from localsim.runs.runner import resume, start
-from localsim.runs.transfer.bringing import Brought, bring_privacylens, bring_sotopia
+from localsim.runs.transfer.imported import Brought, bring_privacylens, bring_sotopia
 from localsim.runs.transfer.sending import send
 from localsim.scenarios.formats import sotopia, sotopia_talks
 from localsim.scenarios.formats.markup import literal, marked, pieces

@@ -14,8 +14,7 @@ from localsim.errors import InvalidInput, ScenarioInvalid
 from localsim.scenarios.documents import shipped_files
 from localsim.scenarios.experiments.read import find_experiment
 from localsim.web.experiment.lab import Lab
-from localsim.web.experiment.places import ordered, rank
-from localsim.web.experiment.roster import Participant, Roster
+from localsim.web.experiment.roster import Participant, Roster, ordered, rank
 from tests.experiment_lab import SMALL, lab_at, written
 
 PLAIN = """\

@@ -25,8 +25,8 @@ from localsim.scenarios.experiments.read import find_experiment
 from localsim.scenarios.rubrics import shipped_rubric
 from localsim.store.database import Store
 from localsim.store.queries.experiments import Rating
+from localsim.web.experiment.forms import UNKNOWN, questions_of, ratings_from
 from localsim.web.experiment.lab import Lab
-from localsim.web.experiment.rubric import UNKNOWN, questions_of, ratings_from
 from tests.experiment_lab import SMALL, agreed, client_of, lab_at, post, ready, until, written
 from tests.web_server import field
 

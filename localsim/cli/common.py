@@ -62,7 +62,7 @@ class Listing(click.Group):
     """A group that does what one of its commands does, usually `list`, if none is named."""
 
     def __init__(self, *arguments: Any, default: str = "list", **options: Any) -> None:
-        super().__init__(*arguments, **options | {"no_args_is_help": False})
+        super().__init__(*arguments, **options | {"subcommand_metavar": "[COMMAND] [ARGS]..."})
         self._default = default
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -21,8 +21,7 @@ from localsim.cli.running.trying import try_
 from localsim.conversation.wording.layouts import LAYOUTS
 from localsim.errors import InvalidInput, ModelMissing
 from localsim.models import registry, sidecars
-from localsim.models.entries import SOURCES
-from localsim.models.weights import TYPES
+from localsim.models.entries import SOURCES, TYPES
 
 if TYPE_CHECKING:
     from localsim.machine.bench import Bench

@@ -23,7 +23,7 @@ from localsim.scenarios.tagging import coverage
 from localsim.scenarios.writing import draw_sample, validated, variants_of, write_copy, write_generated
 
 if TYPE_CHECKING:
-    from localsim.runs.transfer.bringing import Brought
+    from localsim.runs.transfer.imported import Brought
 
 
 @click.group(cls=Listing)
@@ -350,7 +350,7 @@ def sotopia(files: tuple[Path, ...], output: Path, pairs: int, leaks: bool, db: 
     localsim scenarios import sotopia environments.jsonl agents.jsonl relationships.jsonl -o mine
     localsim scenarios import sotopia episodes.jsonl -o mine
     """
-    from localsim.runs.transfer.bringing import bring_sotopia
+    from localsim.runs.transfer.imported import bring_sotopia
 
     return _brought(bring_sotopia(store_of(db), files, output, pairs, leaks, say), output)
 
@@ -365,7 +365,7 @@ def privacylens(files: tuple[Path, ...], output: Path) -> Answer:
     \b
     localsim scenarios import privacylens main_data.json -o privacy
     """
-    from localsim.runs.transfer.bringing import bring_privacylens
+    from localsim.runs.transfer.imported import bring_privacylens
 
     return _brought(bring_privacylens(files, output), output)
 

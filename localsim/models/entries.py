@@ -1,4 +1,4 @@
-"""What the registry says about a model: its facts, and the packages of the package index that hold it."""
+"""What the registry says about a model: its facts, the packages that hold it, and the types of weights."""
 
 from __future__ import annotations
 
@@ -102,3 +102,22 @@ def _parts(fields: Mapping[str, Any]) -> tuple[Part, ...]:
         )
         for number, (piece, start) in enumerate(zip(pieces, starts, strict=False), start=1)
     )
+
+
+@dataclass(frozen=True)
+class WeightType:
+    """A type of weights. https://github.com/ggml-org/llama.cpp/blob/master/include/llama.h"""
+
+    number: int
+    """llama_ftype."""
+    output: int | None = None
+    """ggml_type of the output matrix; None lets llama.cpp choose: Q6_K where the other weights have up to 5 bits."""
+
+
+TYPES: Mapping[str, WeightType] = {
+    "Q8_0": WeightType(7),
+    "Q5_0": WeightType(8),
+    "Q4_0": WeightType(2),
+    "Q4_0-Q8_0": WeightType(2, output=8),
+}
+"""Name -> type. `Q4_0-Q8_0` has the output matrix in Q8_0: with a large vocabulary it is a fifth of all weights."""

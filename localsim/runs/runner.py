@@ -365,19 +365,26 @@ def run_record(
     run_id: str, started: datetime, plan: Plan, parallel: int, planned: int, identities: Identities
 ) -> RunRecord:
     """Return the record of a run that begins now."""
+    return begun_record(run_id, started, plan.as_json(), identities, plan.seed, plan.repro, parallel, planned)
+
+
+def begun_record(
+    run_id: str, now: datetime, plan: str, identities: Identities, seed: int, repro: str, parallel: int, planned: int
+) -> RunRecord:
+    """Return the record of a run that begins now, also of one that nothing can simulate; `plan` is JSON."""
     return RunRecord(
         run_id=run_id,
         status="running",
-        started_utc=started.replace(tzinfo=None).isoformat(),
+        started_utc=now.replace(tzinfo=None).isoformat(),
         finished_utc=None,
-        seed=plan.seed,
-        repro=plan.repro,
+        seed=seed,
+        repro=repro,
         parallel=parallel,
         episodes_planned=planned,
-        plan_json=plan.as_json(),
+        plan_json=plan,
         models_json=json.dumps(dict(identities)),
         versions_json=json.dumps(versions()),
-        plan_hash=hashlib.sha256(plan.as_json().encode()).hexdigest(),
+        plan_hash=hashlib.sha256(plan.encode()).hexdigest(),
     )
 
 

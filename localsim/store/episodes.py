@@ -59,13 +59,7 @@ class StoredEpisode:
             "episode_id": self.episode_id,
             "run_id": self.run_id,
             "scenario_id": self.scenario.id,
-            "mode": self.mode,
-            "see": self.see,
-            "model": self.model,
-            "seed": self.seed,
-            "status": self.status,
-            "stop_reason": self.stop_reason,
-            "error": self.error,
+            **{name: getattr(self, name) for name in "mode see model seed status stop_reason error".split()},
             "turns": self.turns,
             "first_mentions": [{**vars(mention), "by_owner": mention.by_owner} for mention in self.mentions],
             "leaks": self.leaks,
@@ -103,7 +97,9 @@ def load_episode(store: Store, episode_id: str) -> StoredEpisode:
     key = [episode_id]
     with store.held() as reads:
         episode = reads.rows(
-            "SELECT e.*, s.document_json FROM v_episodes e JOIN scenarios s USING (scenario_hash) WHERE episode_id = ?",
+            'SELECT episode_id, run_id, mode, model, seed, episode_index AS "index", status, stop_reason, error, '
+            "coalesce(see, '') AS see, s.document_json FROM v_episodes JOIN scenarios s USING (scenario_hash) "
+            "WHERE episode_id = ?",
             key,
         )[0]
         turns = reads.rows(f"SELECT {TURN}, words FROM turns WHERE episode_id = ? ORDER BY turn", key)
@@ -113,24 +109,9 @@ def load_episode(store: Store, episode_id: str) -> StoredEpisode:
             key,
         )
         leaks = reads.rows("SELECT * FROM v_leaks WHERE episode_id = ? ORDER BY turn, fact_id", key)
-    scenario = Scenario.model_validate_json(episode["document_json"])
-    return StoredEpisode(
-        episode_id=episode_id,
-        run_id=episode["run_id"],
-        scenario=scenario,
-        mode=episode["mode"],
-        model=episode["model"],
-        seed=episode["seed"],
-        index=episode["episode_index"],
-        status=episode["status"],
-        stop_reason=episode["stop_reason"],
-        error=episode["error"],
-        turns=turns,
-        scores=scores,
-        mentions=first_mentions(transcript_of(turns).turns, scenario),
-        leaks=leaks,
-        see=episode["see"] or "",
-    )
+    scenario = Scenario.model_validate_json(episode.pop("document_json"))
+    mentions = first_mentions(transcript_of(turns).turns, scenario)
+    return StoredEpisode(**episode, scenario=scenario, turns=turns, scores=scores, mentions=mentions, leaks=leaks)
 
 
 def contents_of(store: Store, hashes: list[str]) -> dict[str, str]:

@@ -412,18 +412,7 @@ def from_json(line: Mapping[str, Any]) -> Record:
 def score_records(episode_id: str, evaluator: str, version: str, scores: Sequence[Score]) -> list[ScoreRecord]:
     """Return the records of one evaluator's scores of one episode."""
     return [
-        ScoreRecord(
-            episode_id=episode_id,
-            evaluator=evaluator,
-            version=version,
-            name=score.name,
-            agent=score.agent or "",
-            value=score.value,
-            label=score.label,
-            reason=score.reason,
-            turns=score.turns,
-        )
-        for score in scores
+        ScoreRecord(episode_id, evaluator, version, **{**vars(score), "agent": score.agent or ""}) for score in scores
     ]
 
 

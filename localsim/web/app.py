@@ -23,7 +23,7 @@ from localsim.annotation.items import Selection
 from localsim.errors import DatabaseError, InvalidInput, LocalsimError
 from localsim.store.database import Store
 from localsim.web import annotate_pages, view_pages
-from localsim.web.classroom import form_pages, phone_pages, room_pages, sheet_pages
+from localsim.web.classroom import form_pages, phone_pages, room_pages
 from localsim.web.classroom.hall import Hall
 from localsim.web.classroom.opening import Form
 from localsim.web.classroom.results import Earlier
@@ -76,7 +76,7 @@ _ROUTES: dict[str, list[BaseRoute]] = {
         Route("/play/{game}/{seat}", posted(play_pages.say), methods=["POST"]),
         Route("/play/{game}/{seat}/turns", play_pages.turns),
     ],
-    "class": [*phone_pages.ROUTES, *room_pages.ROUTES, *sheet_pages.ROUTES],
+    "class": [*phone_pages.ROUTES, *room_pages.ROUTES],
     "form": form_pages.ROUTES,
     "experiment": experiment_pages.ROUTES,
 }

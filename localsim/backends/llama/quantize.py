@@ -6,7 +6,7 @@ from pathlib import Path
 
 from localsim.backends.llama.lib import library
 from localsim.errors import BackendUnavailable
-from localsim.models.weights import TYPES
+from localsim.models.entries import TYPES
 
 
 def requantize(source: Path, target: Path, kind: str, threads: int) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -27,14 +26,16 @@ from localsim.evaluators.evaluate import Notify, Outcome, evaluated
 from localsim.evaluators.leaks import search
 from localsim.families import FAMILIES
 from localsim.runs.recorder import scenario_record, turn_record
-from localsim.runs.versions import versions
+from localsim.runs.runner import begun_record, new_run_id
 from localsim.scenarios.find import find_scenarios
+from localsim.scenarios.formats import privacylens, sotopia_talks
+from localsim.scenarios.formats.reading import Unmapped
 from localsim.scenarios.parse import dump_scenario
 from localsim.scenarios.talks.read import AUTO, formats, read_talks
 from localsim.store.database import Store
 from localsim.store.episodes import stored_scenario, stored_scenarios
 from localsim.store.queries import runs as queries
-from localsim.store.records import EpisodeEnded, EpisodeRecord, Record, RunEnded, RunRecord, score_records
+from localsim.store.records import EpisodeEnded, EpisodeRecord, Record, RunEnded, score_records
 
 EVALUATOR = "corpus"
 """Evaluator of the scores that a corpus itself gives: its own account of the outcome."""
@@ -241,24 +242,10 @@ def _finder(store: Store, folder: Path) -> Callable[[str, str], LoadedScenario]:
 
 def _records(talks: Sequence[HumanTalk], options: Options, source: dict[str, Any]) -> tuple[str, list[Record]]:
     now = datetime.now(UTC)
-    run_id = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
-    started = now.replace(tzinfo=None).isoformat()
-    plan = json.dumps(_plan(talks, options, source), sort_keys=True)
-    run = RunRecord(
-        run_id=run_id,
-        status="running",
-        started_utc=started,
-        finished_utc=None,
-        seed=0,
-        repro="imported",
-        parallel=1,
-        episodes_planned=len(talks),
-        plan_json=plan,
-        models_json=json.dumps(_identities(talks, options.label, source)),
-        versions_json=json.dumps(versions()),
-        plan_hash=hashlib.sha256(plan.encode()).hexdigest(),
-    )
-    records: list[Record] = [run]
+    run_id = new_run_id(now)
+    plan, identities = _plan(talks, options, source), _identities(talks, options.label, source)
+    text = json.dumps(plan, sort_keys=True)
+    records: list[Record] = [begun_record(run_id, now, text, identities, 0, "imported", 1, len(talks))]
     records += [scenario_record(loaded) for loaded in {talk.scenario.hash: talk.scenario for talk in talks}.values()]
     index: Counter[str] = Counter()
     for talk in talks:
@@ -353,3 +340,47 @@ def _agreement(talks: Sequence[HumanTalk]) -> dict[str, Agreement]:
 
 def _subject(episode_id: str, talk: HumanTalk, transcript: Transcript, index: int) -> Subject:
     return Subject(episode_id, talk.scenario.scenario, talk.scenario.answer, talk.mode, index, 0, transcript)
+
+
+# ---- files of other tools --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Brought:
+    """What came in."""
+
+    files: tuple[Path, ...]
+    """The scenario files that were written."""
+    unmapped: tuple[Unmapped, ...]
+    run: Imported | None = None
+    """The run of the conversations; None if the files hold none."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Reason -> number of conversations."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `scenarios import --json` prints."""
+        return {
+            "scenarios": [str(file) for file in self.files],
+            "run": self.run.as_json() if self.run else None,
+            "left_out": dict(self.left_out),
+            "unmapped": [vars(each) for each in self.unmapped],
+        }
+
+
+def bring_sotopia(store: Store, files: Sequence[Path], folder: Path, pairs: int, leaks: bool, say: Notify) -> Brought:
+    """Write the scenarios of Sotopia's files to a folder, and store their conversations as a run.
+
+    `pairs` is the most pairs of characters for a situation. Raises InvalidInput for a defect; then nothing is stored.
+    """
+    found = sotopia_talks.read(files, pairs)
+    run = None
+    if found.talks:
+        options = Options(form="sotopia", label="unknown model", leaks=leaks, kind="imported")
+        run = store_talks(store, files, options, say, lambda: (list(found.talks), found.left_out))
+    return Brought(tuple(write_files(found.scenarios, folder)), found.unmapped, run, found.left_out)
+
+
+def bring_privacylens(files: Sequence[Path], folder: Path) -> Brought:
+    """Write the seeds of PrivacyLens's files as scenarios to a folder. Raises InvalidInput."""
+    scenarios, unmapped = privacylens.read(files)
+    return Brought(tuple(write_files(scenarios, folder)), unmapped)

@@ -1,22 +1,28 @@
-"""A run in the formats of other tools: Sotopia's logs, a log of Inspect, a data set for Hugging Face's `datasets`."""
+"""A run in the formats of other tools: Sotopia's logs, a log of Inspect, a data set with a card for `datasets`.
+
+https://huggingface.co/docs/hub/datasets-manual-configuration
+"""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from localsim import paths
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput, writing
-from localsim.runs.transfer import datasets_card
 from localsim.runs.transfer.inspect_log import Sent, log_of
 from localsim.scenarios.formats import sotopia_out
 from localsim.store.database import Store
 from localsim.store.episodes import load_episode, stored_scenarios
 from localsim.store.outside.export import export_run
 from localsim.store.queries import runs as queries
+from localsim.store.schema import VIEWS
 
 Say = Callable[[str], None]
 FORMATS = ("sotopia", "inspect", "hf")
@@ -115,5 +121,40 @@ def _hf(store: Store, run_id: str, folder: Path) -> list[Path]:
     """Write each view as parquet, and a card that names the files for `datasets`. Nothing is uploaded."""
     files = export_run(store, run_id, "parquet", folder / "data", empty=False)
     card = folder / "README.md"
-    card.write_text(datasets_card.card_of(queries.run_row(store, run_id), files), encoding="utf-8")
+    card.write_text(card_of(queries.run_row(store, run_id), files), encoding="utf-8")
     return [card, *files]
+
+
+def card_of(run: Mapping[str, Any], files: Sequence[Path]) -> str:
+    """Return the card for the parquet files of a run; they are in the folder `data` beside it."""
+    plan = json.loads(run["plan_json"])
+    tables = {file.stem: file for file in files}
+    configs = [
+        {"config_name": name, "data_files": f"data/{file.name}", **({"default": True} if name == "turns" else {})}
+        for name, file in tables.items()
+    ]
+    head = yaml.safe_dump(
+        {
+            "pretty_name": f"localsim run {run['run_id']}",
+            "tags": ["localsim", "simulated-conversations"],
+            "configs": configs,
+        },
+        sort_keys=False,
+        allow_unicode=True,
+    )
+    rows = [f"| `{name}` | {VIEWS[f'v_{name}'][0].replace('|', '/')} |" for name in tables]
+    lines = [
+        f"# localsim run {run['run_id']}",
+        "",
+        f"Simulated conversations: modes {', '.join(plan['modes'])}, model {plan['model']}, seed {run['seed']}.",
+        "",
+        "| table | what it holds |",
+        "|---|---|",
+        *rows,
+        "",
+        "```python",
+        "from datasets import load_dataset",
+        'turns = load_dataset("FOLDER", "turns", split="train")',
+        "```",
+    ]
+    return f"---\n{head}---\n\n" + "\n".join(lines) + "\n"

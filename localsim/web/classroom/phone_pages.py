@@ -11,9 +11,9 @@ from starlette.routing import BaseRoute, Route
 
 from localsim.reports.evidence import marks
 from localsim.web.classroom import results, telling
-from localsim.web.classroom.dots import picture
 from localsim.web.classroom.hall import Hall
 from localsim.web.classroom.replaying import is_earlier
+from localsim.web.classroom.results import picture
 from localsim.web.classroom.seats import GUESSES, Bet, Guess, Seat
 from localsim.web.classroom.telltale import found_in
 from localsim.web.floor.pages import hashed, remembered, secret_of, sent_action, talk_values

@@ -1,4 +1,4 @@
 """Experiments with people: consent, forms, talks with ratings, debrief.
 
-`places` orders the conditions, `roster` holds the state as values, `lab` lets the talks run, and `pages` show it.
+`roster` orders the places and holds the state as values, `lab` lets the talks run, and `pages` show it.
 """

@@ -20,11 +20,9 @@ from localsim.families.interviews.items import Bank
 from localsim.scenarios.experiments.read import Study
 from localsim.store.database import Store
 from localsim.store.records import AnswerRow, hash_of
-from localsim.web.experiment.forms import answers_from
+from localsim.web.experiment.forms import Question, answers_from, questions_of, ratings_from
 from localsim.web.experiment.opening import ExperimentOpening, partner_of, spec_of, terms_of
-from localsim.web.experiment.places import ordered, rank
-from localsim.web.experiment.roster import ArmMeeting, Part, Participant, Roster
-from localsim.web.experiment.rubric import Question, questions_of, ratings_from
+from localsim.web.experiment.roster import ArmMeeting, Part, Participant, Roster, ordered, rank
 from localsim.web.floor.floor import Floor
 from localsim.web.floor.ledger import Ledger
 from localsim.web.floor.state import Event, Live

@@ -11,9 +11,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from localsim.web.experiment.forms import UNKNOWN
 from localsim.web.experiment.lab import LEFT, TIME_OVER, Lab, Step
 from localsim.web.experiment.roster import Participant
-from localsim.web.experiment.rubric import UNKNOWN
 from localsim.web.floor.pages import hashed, remembered, secret_of, sent_action, talk_values
 from localsim.web.floor.state import Live
 from localsim.web.guard import SentForm, number_in, posted, visitor_of
