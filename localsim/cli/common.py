@@ -66,6 +66,7 @@ class Listing(click.Group):
         self._default = default
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments; without any they name the default."""
         return super().parse_args(ctx, args or [self._default])
 
 
