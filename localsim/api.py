@@ -65,9 +65,9 @@ class Archive:
         columns, rows = self.store.sql(query, run=run)
         return [dict(zip(columns, row, strict=True)) for row in rows]
 
-    def df(self, query: str) -> Any:
+    def df(self, query: str, run: str = "@last") -> Any:
         """Return the result of a query as a pandas DataFrame (needs pandas)."""
-        return self.store.dataframe(query)
+        return self.store.dataframe(query, run)
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,10 @@ class Run:
     def sql(self, query: str) -> list[Row]:
         """Return the rows of a read-only query; `$run` in it is the id of this run."""
         return self.archive.sql(query, run=self.run_id)
+
+    def df(self, query: str) -> Any:
+        """Return the result of such a query as a pandas DataFrame (needs pandas)."""
+        return self.archive.df(query, run=self.run_id)
 
     def compare(self, other: str | None = None) -> list[Row]:
         """Return paired differences: between its modes, or with another run on the same scenarios and seeds."""

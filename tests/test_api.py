@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,12 @@ def test_all_that_a_run_can_be_asked(done: localsim.Simulated, tmp_path: Path) -
     assert done.audit() == []
     assert (tmp_path / "out" / "turns.csv") in done.export(tmp_path / "out")
     assert done.sql("SELECT count(*) AS n FROM v_episodes WHERE run_id = $run") == [{"n": 6}]
+    if find_spec("pandas") is None:
+        with pytest.raises(InvalidInput, match="data frames need pandas") as error:
+            done.df("FROM v_turns WHERE run_id = $run")
+        assert error.value.hint == "pip install pandas; without it, sql(QUERY)"
+    else:
+        assert len(done.df("FROM v_episodes WHERE run_id = $run")) == 6
 
 
 def test_figures(done: localsim.Simulated, tmp_path: Path) -> None:

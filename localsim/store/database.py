@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from copy import copy
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from threading import Timer
@@ -417,13 +418,14 @@ class Store:
                     found.append(f"{message}: {row[0]}")
         return found
 
-    def dataframe(self, query: str) -> Any:
+    def dataframe(self, query: str, run: str = "@last") -> Any:
         """Return the result of a query as a pandas DataFrame. Raises InvalidInput if pandas is not installed."""
         with self.reading(restricted=True) as connection:
             try:
-                return self._answer(connection, query, "@last").df()
-            except ImportError as error:
-                raise InvalidInput("data frames need pandas", hint="pip install pandas") from error
+                answer = self._answer(connection, query, run)
+                if find_spec("pandas") is None:  # DuckDB would say neither where nor how
+                    raise InvalidInput("data frames need pandas", hint="pip install pandas; without it, sql(QUERY)")
+                return answer.df()
             except duckdb.Error as error:
                 raise InvalidInput(one_line(str(error)), where="sql") from error
 
