@@ -24,8 +24,7 @@ _log = logging.getLogger("localsim.llama_cpp")
 _MARK = re.compile(
     r"<(?!0x[0-9A-F]{2}>)[^\s<>]{2,60}>|<[|｜][^<>\n]{1,60}[|｜]>|\[/?[A-Z][A-Z_0-9]{2,30}\]|◁[^◁▷\n]{1,30}▷"
 )
-_USER_DEFINED = 1 << 4  # LLAMA_TOKEN_ATTR_USER_DEFINED
-_SPECIAL = _USER_DEFINED | 1 << 1 | 1 << 3  # LLAMA_TOKEN_ATTR_UNUSED and _CONTROL
+_SPECIAL = 1 << 1 | 1 << 3 | 1 << 4  # LLAMA_TOKEN_ATTR_UNUSED, _CONTROL and _USER_DEFINED
 _INSTALL = 'CMAKE_ARGS="-DGGML_NATIVE=OFF" pip install --no-cache-dir --force-reinstall llama-cpp-python'
 
 
@@ -242,10 +241,6 @@ class LlamaModel:
         """Tokens whose text looks like a mark, whatever kind of token the vocabulary calls them."""
         marks = [token for token, text in enumerate(self.texts()) if is_mark(text)]
         return [token for token in marks if self.piece(token) in (b"", self.texts()[token].encode())]
-
-    def is_user_defined(self, token: int) -> bool:
-        """True if llama.cpp reads a token from plain text even where control tokens are switched off."""
-        return bool(library().llama_vocab_get_attr(self.vocab, token) & _USER_DEFINED)
 
     def is_special(self, token: int) -> bool:
         """True for a token that is no ordinary text: control, user-defined or unused."""
