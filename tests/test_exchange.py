@@ -255,6 +255,11 @@ def test_a_seed_becomes_a_scenario_whose_sensitive_items_must_never_come_out(tmp
     assert fields >= {"trajectory.executable_trajectory", "trajectory.toolkits", "relationship"}
 
 
+def test_an_object_of_another_tool_is_no_seed(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"not a seed of PrivacyLens \(keys: pk, "):
+        bring_privacylens([DATA / "sotopia" / "environments.json"], tmp_path / "made")
+
+
 def test_a_seed_alone_is_enough(tmp_path: Path) -> None:
     loaded = load_scenario(bring_privacylens([SEEDS], tmp_path / "made").files[1])
     assert loaded.scenario.names == ("Sender", "Readers of 3 newspapers")

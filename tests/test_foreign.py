@@ -160,8 +160,10 @@ def test_what_cannot_be_written_or_opened_is_refused_before_any_work(
         ["bundle", run, "-o", there],
         ["import", "talks", str(tmp_path / "file"), "--scenarios", there],
         ["scenarios", "import", "sotopia", str(tmp_path / "file"), "-o", there],
+        ["study", "--dir", there],
+        ["models", "export", there],
     ):
-        assert localsim([*command, *db]) == 3, command
+        assert localsim([*command, *(db if command[0] not in ("study", "models") else [])]) == 3, command
         assert "cannot be written" in capsys.readouterr().err
     assert localsim(["score", run, "--judge", "no-such-model", *db]) == 4
     usage = shutil.disk_usage(tmp_path)

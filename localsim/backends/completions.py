@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from localsim.conversation.requests import MOST, half_pair
@@ -69,8 +70,30 @@ def decoded(body: bytes, secret: str) -> Any:
 
 
 def hidden(text: str, secret: str) -> str:
-    """Return a text without a secret."""
-    return text.replace(secret, "***") if secret else text
+    """Return a text without a secret, or a long part of it, in any case."""
+    if not secret:
+        return text
+    runs: list[list[int]] = []
+    for found in _parts(secret).finditer(text):
+        if runs and found.start() <= runs[-1][1]:
+            runs[-1][1] = found.end(1)
+        else:
+            runs.append([found.start(), found.end(1)])
+    for start, end in reversed(runs):
+        text = f"{text[:start]}***{text[end:]}"
+    return text
+
+
+@lru_cache(maxsize=8)
+def _parts(secret: str) -> re.Pattern[str]:
+    """Return what finds each place where a part of a secret begins that tells too much of it."""
+    most = min(_TELLING, len(secret))
+    parts = {re.escape(secret[start : start + most]) for start in range(len(secret) - most + 1)}
+    return re.compile(f"(?=({'|'.join(sorted(parts))}))", re.IGNORECASE)
+
+
+_TELLING = 12
+"""Characters of a secret that nobody may read; servers name a key by its first and last few."""
 
 
 def _without(data: Any, secret: str) -> Any:

@@ -13,7 +13,7 @@ import click
 from localsim.backends.open import chosen_model
 from localsim.cli import completion
 from localsim.cli.answers import Answer, Note, Table, answers
-from localsim.cli.common import Finite, Listing, cluster_option, db_option, store_of, yes_option
+from localsim.cli.common import Finite, Listing, Target, cluster_option, db_option, store_of, yes_option
 from localsim.cli.progress import Progress, say
 from localsim.conversation.episode import SIMULATED
 from localsim.errors import InvalidInput
@@ -212,7 +212,11 @@ def remove(name: str, yes: bool) -> None:
     help="Let this model judge naturalness, or none; auto is the studied model.",
 )
 @click.option(
-    "--dir", "folder", type=click.Path(path_type=Path), default=Path("study"), help="Write all files into this folder."
+    "--dir",
+    "folder",
+    type=Target(file_okay=False, path_type=Path),
+    default=Path("study"),
+    help="Write all files into this folder.",
 )
 @click.option("--seed", type=click.IntRange(0), default=1, help="Derive all seeds from this one.")
 @click.option(

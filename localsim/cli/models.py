@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 
 from localsim.cli import completion
 from localsim.cli.answers import Answer, Note, Styled, Table, Text, answers, checked
-from localsim.cli.common import Listing, gpu_option, together, yes_option
+from localsim.cli.common import Listing, Target, gpu_option, together, yes_option
 from localsim.cli.progress import Reassurance, say
 from localsim.cli.running.options import threads_option
 from localsim.cli.running.trying import try_
@@ -146,7 +146,7 @@ def pull(name: str, source: Path | str | None, sha256: str, yes: bool) -> Answer
 
 
 @models.command()
-@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("folder", type=Target(file_okay=False, path_type=Path))
 def export(folder: Path) -> None:
     """Copy all installed models into a folder such as a USB stick's, for `pull --from` on other machines."""
     from localsim.models import downloads

@@ -72,6 +72,9 @@ def read(files: Sequence[Path]) -> tuple[list[LoadedScenario], tuple[Unmapped, .
     made: dict[str, LoadedScenario] = {}
     for path in files:
         for where, data in objects(path, HINT):
+            if "seed" not in data:
+                keys = ", ".join(list(data)[:6])
+                raise InvalidInput(f"not a seed of PrivacyLens (keys: {keys})", where=where, hint=HINT)
             case = checked(Case, data, where, HINT)
             missing.unknown(where, data, frozenset({"name", "seed", "vignette", "trajectory"}))
             for part, known in _USED.items():
