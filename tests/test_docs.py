@@ -346,7 +346,7 @@ def test_the_curve_of_false_alarms_is_that_of_the_detector() -> None:
 
 TURN = re.compile(r" {1,3}\d+ \w+(?: \[[\w -]+\])?(?:: |$)|    \S")
 """A line of a transcript, a line that goes on with it, or a note below it."""
-PROGRESS = re.compile(r"\d+ of \d+ episodes?, ")
+PROGRESS = re.compile(r"\d+ of \d+ episodes?, |still .*, \d+ s$")
 FOLDED = re.compile(r"# in every mode: (.+)\.")
 """A line of a report that names the measures with one value in every mode, in place of their rows."""
 
