@@ -240,7 +240,7 @@ def test_naturalness_compares_conditions_of_several_runs(
 ) -> None:
     """A judge that prefers long conversations chooses by length; one that picks a place is warned of."""
     folder = shutil.copytree(done[0], tmp_path / "study")
-    monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(choosing(prefer)))
+    monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(preferring(prefer)))
     study = study_in(folder, twin="scripted:peeks-100", judge="scripted:judge")
     data = run_study(study, teacher=Players())
     model = data["models"][0]
