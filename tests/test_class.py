@@ -29,8 +29,7 @@ from localsim.store.database import Store
 from localsim.web.app import Site, create_app
 from localsim.web.classroom import results, telling
 from localsim.web.classroom.begin import opening_of
-from localsim.web.classroom.hall import Hall
-from localsim.web.classroom.opening import Wish
+from localsim.web.classroom.hall import Hall, Wish
 from localsim.web.classroom.phone_pages import ENTRANCE, seat_name
 from localsim.web.classroom.seats import MODES, Register
 from localsim.web.floor.ledger import Ledger

@@ -17,7 +17,7 @@ from localsim.store.database import Store
 from localsim.web.classroom import begin, results
 from localsim.web.classroom.begin import serve_form
 from localsim.web.classroom.form_pages import FORM
-from localsim.web.classroom.opening import Wish
+from localsim.web.classroom.hall import Wish
 from tests.test_class import free_port
 from tests.web_server import field
 

@@ -24,8 +24,7 @@ from localsim.store.database import Store
 from localsim.store.lock import Busy
 from localsim.web.classroom import begin, results, telling
 from localsim.web.classroom.begin import opening_of, serve_class
-from localsim.web.classroom.hall import Hall
-from localsim.web.classroom.opening import Wish
+from localsim.web.classroom.hall import Hall, Wish
 from localsim.web.classroom.phone_pages import ENTRANCE
 from localsim.web.classroom.seats import Register, Seat
 from localsim.web.floor.floor import Floor

@@ -191,7 +191,7 @@ def class_(
     with Reassurance("reading the scenarios of the class"):
         try:
             from localsim.web.classroom.begin import serve_class, serve_form
-            from localsim.web.classroom.opening import MOST_SEATS, Wish
+            from localsim.web.classroom.hall import MOST_SEATS, Wish
             from localsim.web.classroom.seats import MODES
         except ImportError as error:
             raise InvalidInput(f"a class needs {error.name}", hint=paths.installing("web")) from error

@@ -24,8 +24,7 @@ from localsim.errors import DatabaseError, InvalidInput, LocalsimError
 from localsim.store.database import Store
 from localsim.web import annotate_pages, view_pages
 from localsim.web.classroom import form_pages, phone_pages, room_pages
-from localsim.web.classroom.hall import Hall
-from localsim.web.classroom.opening import Form
+from localsim.web.classroom.hall import Form, Hall
 from localsim.web.classroom.results import Earlier
 from localsim.web.experiment import pages as experiment_pages
 from localsim.web.experiment.lab import Lab

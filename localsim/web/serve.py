@@ -11,7 +11,8 @@ import threading
 import webbrowser
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import uvicorn
 from starlette.applications import Starlette
@@ -22,6 +23,7 @@ from localsim.errors import BackendUnavailable, InvalidInput
 from localsim.machine import PORT
 from localsim.store.database import Store
 from localsim.web.app import PARTS, During, Site, create_app
+from localsim.web.floor.ledger import Doors, Ledger
 from localsim.web.guard import HOST, Access, address_of, hosts_of, is_loopback, shown
 from localsim.web.phrases.table import find
 
@@ -168,3 +170,20 @@ def _foreign(host: str, reason: str | None) -> InvalidInput:
         f"--host {host!r} is not an address of this machine: {reason or 'no such name'}",
         hint="give one of the addresses of this machine",
     )
+
+
+AnyOpening = TypeVar("AnyOpening", bound=Doors)
+
+
+def settled(
+    ledger: Ledger, opening: AnyOpening, host: str, port: int | None, *, continued: bool
+) -> tuple[AnyOpening, socket.socket, bool]:
+    """Listen, and note in the ledger how it begins, or that it goes on at another address (the last value is true)."""
+    listening = listen(Address(host, port or opening.port or PORT, fixed=port is not None or continued))
+    moved = continued and host != opening.host
+    opening = replace(opening, port=int(listening.getsockname()[1]), host=host)
+    if not continued:
+        ledger.begin(opening)
+    elif moved:
+        ledger.append({"event": "moved", "host": host})
+    return opening, listening, moved

@@ -21,15 +21,13 @@ from localsim.store.database import Store
 from localsim.web.app import During, Site, create_app
 from localsim.web.classroom import replaying, results
 from localsim.web.classroom.form_pages import FORM
-from localsim.web.classroom.hall import Hall
-from localsim.web.classroom.opening import ClassOpening, Form, Wish, new_tokens
+from localsim.web.classroom.hall import ClassOpening, Form, Hall, Wish, new_tokens
 from localsim.web.classroom.phone_pages import ENTRANCE, seat_name
 from localsim.web.classroom.seats import MODES
 from localsim.web.floor.ledger import Ledger
-from localsim.web.floor.serving import settled
 from localsim.web.guard import HOST, Access, address_of, hosts_of, is_loopback, shown
 from localsim.web.phrases.table import find
-from localsim.web.serve import Address, listen, run_app
+from localsim.web.serve import Address, listen, run_app, settled
 
 Say = Callable[[str], None]
 

@@ -14,7 +14,7 @@ from localsim.errors import LocalsimError
 from localsim.machine.room import addresses
 from localsim.scenarios.find import shipped
 from localsim.web.choices import by_family
-from localsim.web.classroom.opening import MOST_SEATS, Form, Wish
+from localsim.web.classroom.hall import MOST_SEATS, Form, Wish
 from localsim.web.classroom.seats import MODES
 from localsim.web.guard import HOST, SentForm, number_in, posted
 from localsim.web.phrases.table import Refused, find, languages

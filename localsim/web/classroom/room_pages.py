@@ -18,8 +18,7 @@ from localsim.conversation.transcript import Transcript
 from localsim.conversation.visibility import observe
 from localsim.machine.room import qr_svg
 from localsim.web.classroom import results, telling
-from localsim.web.classroom.hall import HERE_S, Hall
-from localsim.web.classroom.opening import MOST_SEATS
+from localsim.web.classroom.hall import HERE_S, MOST_SEATS, Hall
 from localsim.web.classroom.phone_pages import hall_of, revealed_in
 from localsim.web.floor.pages import hashed, remembered, secret_of
 from localsim.web.guard import SentForm, address_of, equal, is_loopback, number_in, posted, shown

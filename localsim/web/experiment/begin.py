@@ -14,14 +14,12 @@ from localsim.runs.runner import new_run_id
 from localsim.scenarios.experiments.read import Study
 from localsim.store.database import Store
 from localsim.web.app import During, Site, create_app
-from localsim.web.experiment.lab import Lab
-from localsim.web.experiment.opening import ExperimentOpening
+from localsim.web.experiment.lab import ExperimentOpening, Lab
 from localsim.web.experiment.pages import HOME, person_name
 from localsim.web.floor.ledger import Ledger
-from localsim.web.floor.serving import settled
 from localsim.web.guard import Access, address_of, hosts_of, is_loopback, shown
 from localsim.web.phrases.table import find
-from localsim.web.serve import run_app
+from localsim.web.serve import run_app, settled
 
 Say = Callable[[str], None]
 
