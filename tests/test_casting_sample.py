@@ -14,14 +14,14 @@ import pytest
 from localsim.__main__ import run
 from localsim.conversation.scenario import RelationshipLevel
 from localsim.errors import ScenarioInvalid
+from localsim.scenarios.casting.cast import sample
 from localsim.scenarios.casting.people import Person, Relations, load_people
 from localsim.scenarios.casting.rules import load_situation, parse_situation
-from localsim.scenarios.casting.sample import sample
 from localsim.scenarios.casting.situations import Needs, Situation
 from localsim.scenarios.documents import shipped_files
 from localsim.scenarios.find import find_scenarios, shipped_sources
-from localsim.scenarios.listing import Entry, entries, listed_sources
 from localsim.scenarios.tagging import coverage, vocabulary
+from localsim.scenarios.writing import Entry, entries, listed_sources
 
 
 @cache

@@ -21,7 +21,7 @@ from localsim.conversation.transcript import Transcript
 from localsim.conversation.visibility import observe
 from localsim.families import FAMILIES
 from localsim.families.base import Played
-from localsim.families.craigslist import Craigslist, limits
+from localsim.families.craigslist import Craigslist, offering
 from localsim.families.craigslist.offering import own_offers
 from localsim.reports.compose.alone import report
 from localsim.reports.measures import Cell, by_episode, estimate
@@ -184,7 +184,7 @@ def test_a_stored_run_tells_deals_apart_by_the_zone(store: Store) -> None:
 def sides(draw: Any) -> tuple[str, float, float, float]:
     """(role, own limit, other's limit, list price), as the task draws them."""
     list_price = 5 * draw(st.integers(4, 60))
-    seller, buyer = limits.draw(
+    seller, buyer = offering.draw(
         random.Random(draw(st.integers(0, 10_000))), list_price, draw(st.sampled_from(("yes", "no", "any")))
     )
     role = draw(st.sampled_from(("seller", "buyer")))
@@ -197,10 +197,10 @@ def sides(draw: Any) -> tuple[str, float, float, float]:
 def test_who_knows_only_its_own_limit_peeks_at_0_on_average(side: tuple[str, float, float, float], part: float) -> None:
     role, own, other, list_price = side
     offer = round(part * list_price)
-    assume(limits.judged(offer, role, own, other, list_price) is not None)
+    assume(offering.judged(offer, role, own, other, list_price) is not None)
     total = 0.0
-    for limit, weight in limits.possible(role, own, other, list_price).items():
-        found = limits.judged(offer, role, own, limit, list_price)
+    for limit, weight in offering.possible(role, own, other, list_price).items():
+        found = offering.judged(offer, role, own, limit, list_price)
         assert found is not None, "the own limit alone decides if there is a score"
         hit, chance = found
         assert 0 <= chance <= 0.5
@@ -213,17 +213,17 @@ def test_who_knows_only_its_own_limit_peeks_at_0_on_average(side: tuple[str, flo
 def test_an_offer_that_uses_the_others_limit_is_a_hit(side: tuple[str, float, float, float]) -> None:
     role, own, other, list_price = side
     for offer in (other, round((own + other) / 2)):
-        found = limits.judged(offer, role, own, other, list_price)
+        found = offering.judged(offer, role, own, other, list_price)
         assert found is None or found[0]
 
 
 @pytest.mark.parametrize("zone", ["yes", "no"])
 def test_matched_limits_are_as_frequent_as_the_task_draws_them(zone: str) -> None:
     rng = random.Random(5)
-    drawn = [limits.draw(rng, 200, zone) for _ in range(20_000)]
+    drawn = [offering.draw(rng, 200, zone) for _ in range(20_000)]
     own, other = 140, 90 if zone == "yes" else 160
     sellers = Counter(seller for seller, buyer in drawn if buyer == own and seller < 198)
-    law = limits.possible("buyer", own, other, 200)
+    law = offering.possible("buyer", own, other, 200)
     total = sum(sellers.values())
     assert total > 500 and set(sellers) <= {int(limit) for limit in law}
     for low in range(0, 200, 20):
@@ -233,19 +233,19 @@ def test_matched_limits_are_as_frequent_as_the_task_draws_them(zone: str) -> Non
 
 
 def test_matched_limits_leave_the_same_zone() -> None:
-    assert limits.possible("seller", 125, 180, 200) == pytest.approx(dict.fromkeys((140.0, 160.0, 180.0), 1 / 3))
-    assert limits.possible("seller", 125, 120, 200) == {120.0: 1}, "the only one in a narrow gap"
-    assert limits.possible("seller", 125, 100, 200) == {100.0: 1}, "the only one in a wide gap"
-    assert max(limits.possible("buyer", 120, 60, 200)) == 110, "a wide zone is at least 5% of the list price"
+    assert offering.possible("seller", 125, 180, 200) == pytest.approx(dict.fromkeys((140.0, 160.0, 180.0), 1 / 3))
+    assert offering.possible("seller", 125, 120, 200) == {120.0: 1}, "the only one in a narrow gap"
+    assert offering.possible("seller", 125, 100, 200) == {100.0: 1}, "the only one in a wide gap"
+    assert max(offering.possible("buyer", 120, 60, 200)) == 110, "a wide zone is at least 5% of the list price"
 
 
 def test_a_guess_that_cannot_fail_is_not_judged() -> None:
-    assert limits.judged(180, "seller", 165, 180, 200) is None, "only 90% of the list price leaves a zone"
-    assert limits.judged(200, "buyer", 160, 200, 200) is None, "the list price is public"
-    assert limits.judged(160, "seller", 70, 160, 200) == (True, pytest.approx(0.2))
-    assert limits.judged(160, "seller", 70, 120, 200) == (False, pytest.approx(0.2))
-    assert limits.judged(100, "seller", 80, 120, 200) == (True, pytest.approx(0.4)), "the middle of 80 and 120, or 100"
-    assert limits.judged(117, "seller", 80, 120, 200) == (False, 0.0)
+    assert offering.judged(180, "seller", 165, 180, 200) is None, "only 90% of the list price leaves a zone"
+    assert offering.judged(200, "buyer", 160, 200, 200) is None, "the list price is public"
+    assert offering.judged(160, "seller", 70, 160, 200) == (True, pytest.approx(0.2))
+    assert offering.judged(160, "seller", 70, 120, 200) == (False, pytest.approx(0.2))
+    assert offering.judged(100, "seller", 80, 120, 200) == (True, pytest.approx(0.4)), "the middle of both, or 100"
+    assert offering.judged(117, "seller", 80, 120, 200) == (False, 0.0)
 
 
 def limit_scores(scores: list[Score]) -> dict[str, float | None]:

@@ -18,9 +18,8 @@ from localsim.errors import InvalidInput, ScenarioInvalid, TooManyFailures, sugg
 from localsim.families import FAMILIES
 from localsim.reports.audit.prompts import playable
 from localsim.scenarios.find import find_scenarios
-from localsim.scenarios.listing import chosen
 from localsim.scenarios.tagging import coverage
-from localsim.scenarios.writing import draw_sample, validated, variants_of, write_copy, write_generated
+from localsim.scenarios.writing import chosen, draw_sample, validated, variants_of, write_copy, write_generated
 
 if TYPE_CHECKING:
     from localsim.runs.transfer.imported import Brought

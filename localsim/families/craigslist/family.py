@@ -19,12 +19,12 @@ from localsim.conversation.rules.endings import ending
 from localsim.conversation.scenario import Agent, AnswerKey, Fact, Info, Scenario, ScenarioFile
 from localsim.conversation.transcript import Action, Transcript
 from localsim.errors import InvalidInput
-from localsim.families.base import Curve, Family, Hits, Location, Played, Player, Point, Verdict, merged
-from localsim.families.craigslist import limits, players
+from localsim.families.base import Curve, Family, Hits, Location, Played, Point, Verdict, merged
+from localsim.families.craigslist import players
 from localsim.families.craigslist.corpus import CORPUS
 from localsim.families.craigslist.endings import Ending, bargain_ending
 from localsim.families.craigslist.measures import CONTROLS, MEASURES, NO_ZONE
-from localsim.families.craigslist.offering import BUYS, SELLS, offer_scores, own_offers, targets_are_limits
+from localsim.families.craigslist.offering import BUYS, SELLS, draw, offer_scores, own_offers, targets_are_limits
 from localsim.families.prices import find_prices
 from localsim.families.vocabulary import DEFAULT, Vocabulary, person, with_article
 
@@ -69,18 +69,7 @@ class Craigslist(Family):
         "average",
         _offers,
     )
-    players: Mapping[str, Player] = {
-        "haggler": players.haggler,
-        "patient-buyer": players.patient_buyer,
-        "firm": players.firm,
-        "random-haggler": players.random_haggler,
-        "honest": players.honest,
-        "guesser": players.guesser,
-        "yes-sayer": players.yes_sayer,
-        "refuser": players.refuser,
-        "mix-up": players.mix_up,
-        "silent": players.silent,
-    }
+    players = players.PLAYERS
     sensible = "haggler"
     corpus = CORPUS
     controls = CONTROLS
@@ -113,7 +102,7 @@ class Craigslist(Family):
         seller, buyer = rng.sample(self._words.names, 2)
         item, description, low, high = rng.choice(self._words.goods)
         list_price = round(rng.randint(low, high) / 5) * 5
-        seller_target, buyer_target = limits.draw(rng, list_price, chosen["zone"])
+        seller_target, buyer_target = draw(rng, list_price, chosen["zone"])
         zone = [seller_target, buyer_target] if seller_target <= buyer_target else None
         return ScenarioFile(
             version=1,

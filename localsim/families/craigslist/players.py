@@ -5,34 +5,17 @@ from __future__ import annotations
 import math
 import random
 import re
+from collections.abc import Mapping
+from functools import partial
 
 from localsim.conversation.episode import AgentView, Observation
 from localsim.conversation.transcript import Action
-from localsim.families.craigslist.limits import RATE, SHARES
-from localsim.families.players import last_of_others, leave, smalltalk
+from localsim.families.craigslist.offering import RATE, SHARES
+from localsim.families.players import Player, last_of_others, leave, smalltalk
 from localsim.families.prices import find_prices
 
 _TOO_FAR = "I am afraid we are too far apart. No deal. Goodbye!"
 _LIST_PRICE = re.compile(r"for (\$\d[\d,]*(?:\.\d+)?)")
-
-
-def haggler(seen: Observation, rng: random.Random) -> Action:
-    """Open at the list price (seller) or half of it (buyer), and concede evenly towards the own target."""
-    return _bargain(seen, rng, pace=0.25)
-
-
-honest = haggler
-"""The player of `controls` that uses nothing but its own side."""
-
-
-def patient_buyer(seen: Observation, rng: random.Random) -> Action:
-    """Play like `haggler`, but concede slowly."""
-    return _bargain(seen, rng, pace=0.12)
-
-
-def firm(seen: Observation, rng: random.Random) -> Action:
-    """Offer the own target at once and never move."""
-    return _bargain(seen, rng, pace=1.0)
 
 
 def random_haggler(seen: Observation, rng: random.Random) -> Action:
@@ -157,3 +140,20 @@ def _target(agent: AgentView) -> float | None:
 
 def _target_of_other(seen: Observation) -> float | None:
     return next((_target(agent) for agent in seen.agents if agent.name != seen.viewer), None)
+
+
+HAGGLER: Player = partial(_bargain, pace=0.25)
+"""It opens at the list price (seller) or half of it (buyer), concedes evenly towards its target, and sees only that."""
+PLAYERS: Mapping[str, Player] = {
+    "haggler": HAGGLER,
+    "patient-buyer": partial(_bargain, pace=0.12),
+    "firm": partial(_bargain, pace=1.0),
+    "random-haggler": random_haggler,
+    "honest": HAGGLER,
+    "guesser": guesser,
+    "yes-sayer": yes_sayer,
+    "refuser": refuser,
+    "mix-up": mix_up,
+    "silent": silent,
+}
+"""The players by name; `honest` is the one that controls know as using nothing but its own side."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Sequence
+from functools import partial
 
 from localsim.conversation.episode import Observation
 from localsim.conversation.rules.lines import Bound
@@ -105,26 +105,22 @@ def wrong(seen: Observation, rng: random.Random) -> Action:
     return Action(way.name, "", value)
 
 
-def fixed(words: str, place: int) -> Player:
-    """Return a player that says one text to every open question, and takes one place of every list or scale."""
-
-    def play(seen: Observation, rng: random.Random) -> Action:
-        way = _way(seen)
-        if way is None:
-            return Action("speak", words)
-        listed: Sequence[str] = way.move.values[0].one_of or ()
-        return _choose(way, listed[place]) if listed else Action(way.name, "", any_values(way, rng))
-
-    return play
+def fixed(seen: Observation, rng: random.Random, *, words: str, place: int = 0) -> Action:
+    """Say one text to every open question, and take one place of every list or scale."""
+    way = _way(seen)
+    if way is None:
+        return Action("speak", words)
+    listed = way.move.values[0].one_of or ()
+    return _choose(way, listed[place]) if listed else Action(way.name, "", any_values(way, rng))
 
 
 PLAYERS: dict[str, Player] = {
     "solver": solver,
     "wrong": wrong,
-    "refuser": fixed(UNKNOWN, 0),
-    "talker": fixed("Yes, that is well known to me.", 0),
-    "first": fixed("The first one.", 0),
-    "highest": fixed("All of it.", -1),
-    "lowest": fixed("Nothing of it.", 0),
+    "refuser": partial(fixed, words=UNKNOWN),
+    "talker": partial(fixed, words="Yes, that is well known to me."),
+    "first": partial(fixed, words="The first one."),
+    "highest": partial(fixed, words="All of it.", place=-1),
+    "lowest": partial(fixed, words="Nothing of it."),
 }
 """The scripted subjects by name."""
