@@ -155,6 +155,9 @@ Response from May: Hello there.
 ★ **May**: Hello there.
 <<May>>: Hello there.
 May:: Hello there.
+[May - smiling] Hello there.
+May [speaks]: Hello there.
+[INST] Ben: No. [/INST] May: Hello there.
 Miss May: Hello there.
 Agent 1 (May): Hello there.
 Me: Hello there.
@@ -269,6 +272,7 @@ def test_what_is_not_one_line_of_the_speaker_is_refused_with_a_reason(reply: str
 
 def test_an_action_stays_and_so_do_what_follows_and_the_limits() -> None:
     assert read_reply(request(), "**May [leave]:** Bye.").text == " [leave]: Bye."
+    assert read_reply(request(), "May: Hi. [Ben]: No. [nods]").text == ": Hi. [Ben]: No.", "the mode cuts it off"
     assert read_reply(request(), "May [leave]\nBen: Bye.") == Read(" [leave]\n", left_out=True)
     long = generation_of(request(chars=10), "May: " + "word " * 9, model="m")
     assert long.text == ": word word " and long.cause == "length"

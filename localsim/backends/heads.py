@@ -136,6 +136,7 @@ def _head(line: str, names: Sequence[str]) -> Head:
         if found is not None:
             found = Head("aside", found.name) if again not in ("", found.name) else found
             after = _after_aside(rest, opened) if found.kind == "aside" and not found.name else ""
+            rest = (_after_aside(rest, opened) if exact else "") or rest  # as in `[May - smiling] Hello.`
             return _head(after, names) if after else replace(found, rest=_closed(rest, opened, label))
     wrapped = _WRAPPED.match(line)
     if wrapped is not None:

@@ -165,7 +165,7 @@ class _Reader:
     def _addressed(self, head: Head) -> Head:
         """Return a line as the speaker's if it begins with the own name and a comma: nobody addresses themselves."""
         remark = re.match(rf"\s*{re.escape(self._name)}\s*,[^:：.!?。！？\n]{{1,60}}[:：]\s*", head.rest)
-        if head.kind != "plain" or remark is None:
+        if head.kind != "plain" or remark is None or re.search(r"\b(?:I|we)\b", remark[0], re.IGNORECASE):
             return head
         return Head("agent", self._name, rest=head.rest[remark.end() :], decorated=True)
 
@@ -235,7 +235,7 @@ class _Reader:
         """Return a line whose action stands before its name, and is spelled as in the prompt: `May: [LEAVE] Bye.`."""
         if not head.bracket and (found := _SQUARE.match(head.rest.strip(" *_`"))) and self._acts(found[1]):
             head = replace(head, bracket=found[1].strip(), rest=head.rest.strip(" *_`")[found.end() :].lstrip(":： *_"))
-        kind = next((each for each in self._actions if each.casefold() == head.bracket.casefold()), "")
+        kind = next((each for each in self._actions if head.bracket.casefold() in (each, f"{each}s")), "")
         ways = next((line.ways for line in self._form.lines if line.speaker == head.name), self._form.lines[0].ways)
         return replace(head, bracket=kind or spelled(head.bracket, ways, head.name or self._name))
 
@@ -244,12 +244,17 @@ class _Reader:
         said = _CONTROL.sub(" ", rest[:_ENOUGH]).strip(UNSEEN)
         whole, barred = said, self._form.barred
         if "[" in barred.never:
-            said = _SQUARE.sub(lambda found: found[0] if self._acts(found[1]) else "", said).strip()
+            said = _SQUARE.sub(lambda found: found[0] if self._counts(found) else "", said).strip()
         while "(" in barred.first and (found := _FIRST.match(said)):
             said = said[found.end() :]
         if "*" in barred.first and said.startswith("*"):
             said = said.replace("*", "")
         return said.strip(), said != whole
+
+    def _counts(self, found: re.Match[str]) -> bool:
+        """Return True for an action in brackets, and for a name in them that begins the line of an agent."""
+        begins = found.string[found.end() : found.end() + 1] in (":", "：") and agent_of(found[1], self._names) != ""
+        return begins or self._acts(found[1])
 
     def _acts(self, bracket: str) -> bool:
         word = bracket.strip().casefold()
@@ -289,6 +294,8 @@ def _lines(content: str, names: Sequence[str]) -> _Lines:
     text, left_out = text.lstrip(), text != content
     while mark := MARK.match(text):
         text, left_out = text[mark.end() :].lstrip(), True
+        if mark[0] == "[INST]":  # it repeats what it was asked
+            text = text.partition("[/INST]")[2].lstrip() or text
         role = _OWN_ROLE.match(text)
         if role:
             text = text[role.end() :].lstrip()
