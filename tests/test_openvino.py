@@ -194,7 +194,7 @@ def test_a_turn_is_one_well_formed_line(backend: OpenVinoBackend) -> None:
 @installed
 @pytest.mark.parametrize("mode", ["agents", "script"])
 def test_exact_is_the_same_text_whatever_else_runs(model: OpenVinoModel, mode: Any) -> None:
-    loaded = short(turns=4, chars=50)
+    loaded = short(turns=3, chars=40)
     specs = [spec_of(loaded, mode, index=index, repro="exact") for index in range(3)]
     alone, together = engine(model, 2, repro="exact"), engine(model, 6, repro="exact")
     one_by_one = [converse(alone, [spec])[0] for spec in specs]
@@ -211,7 +211,7 @@ def test_a_conversation_beside_others_says_what_it_says_alone(starter: ModelFile
     """With 32 bits everywhere; openings are shared, and four agents write at once."""
     model = OpenVinoModel(starter.path, threads=2, settings=EXACT_NUMBERS)
     specs = [
-        spec_of(short(turns=4), mode, index=index, sampling=Sampling(temperature=0))
+        spec_of(short(turns=4, chars=40), mode, index=index, sampling=Sampling(temperature=0))
         for mode in ("agents", "mindreaders")
         for index in range(2)
     ]
