@@ -86,12 +86,12 @@ def test_a_window_goes_on_where_the_context_is_full(store: Store, mode: Any, tur
     limits = loaded.scenario.limits.model_copy(update={"closing": False, "stale": 0})
     staying = loaded.scenario.model_copy(update={"actions": ("speak",), "limits": limits})
     plan = Plan((replace(loaded, scenario=staying),), (mode,), model="starter", seed=3, context=context)
-    failed = start(plan, store, Quiet(), print)
+    failed = start(plan, store, Quiet(), print, leaks=False)
     assert failed.summary.failed == 1, "the policy is `error` unless said otherwise"
     error = store.rows("SELECT error FROM episodes")[0]["error"]
     assert "outgrew the context" in error
 
-    whole = start(replace(plan, overflow="window"), store, Quiet(), print)
+    whole = start(replace(plan, overflow="window"), store, Quiet(), print, leaks=False)
     assert whole.summary.completed == 1
     rows = store.rows("SELECT turn, dropped_messages AS d FROM v_turns WHERE run_id = ? ORDER BY turn", [whole.run_id])
     dropped = [row["d"] for row in rows]
