@@ -211,7 +211,7 @@ def test_a_conversation_beside_others_says_what_it_says_alone(starter: ModelFile
     """With 32 bits everywhere; openings are shared, and four agents write at once."""
     model = OpenVinoModel(starter.path, threads=2, settings=EXACT_NUMBERS)
     specs = [
-        spec_of(short(turns=4, chars=40), mode, index=index, sampling=Sampling(temperature=0))
+        spec_of(short(turns=4), mode, index=index, sampling=Sampling(temperature=0))
         for mode in ("agents", "mindreaders")
         for index in range(2)
     ]
