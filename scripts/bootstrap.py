@@ -115,6 +115,8 @@ def test() -> None:
     # tests/conftest.py. Each has half of the processors: threads that wait for each other cost more than they bring.
     os.environ.setdefault("OMP_THREAD_LIMIT", str(max(1, (os.cpu_count() or 1) // 2)))
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # SPINS in backends/llama/libraries.py
+    # Where Python may not keep what it compiles, each of about a hundred processes compiles localsim and tests again.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     both = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
     run([str(PYTHON), "-m", "pytest", "-m", "not verify", *both], "tests failed")
 

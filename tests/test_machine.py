@@ -80,18 +80,18 @@ def test_layers_on_a_gpu_that_is_not_there_are_refused() -> None:
 
 
 @pytest.mark.model
-@pytest.mark.parametrize("mode", ["agents", "script"])
-def test_a_window_goes_on_where_the_context_is_full(store: Store, mode: Any) -> None:
-    loaded = generated("mutual_friends")
+@pytest.mark.parametrize(("mode", "turns", "context"), [("agents", 6, 288), ("script", 8, 320)])
+def test_a_window_goes_on_where_the_context_is_full(store: Store, mode: Any, turns: int, context: int) -> None:
+    loaded = short(turns=turns)
     limits = loaded.scenario.limits.model_copy(update={"closing": False, "stale": 0})
     staying = loaded.scenario.model_copy(update={"actions": ("speak",), "limits": limits})
-    plan = Plan((replace(loaded, scenario=staying),), (mode,), model="starter", seed=3, context=576)
-    failed = start(plan, store, Quiet(), print)
+    plan = Plan((replace(loaded, scenario=staying),), (mode,), model="starter", seed=3, context=context)
+    failed = start(plan, store, Quiet(), print, leaks=False)
     assert failed.summary.failed == 1, "the policy is `error` unless said otherwise"
     error = store.rows("SELECT error FROM episodes")[0]["error"]
     assert "outgrew the context" in error
 
-    whole = start(replace(plan, overflow="window"), store, Quiet(), print)
+    whole = start(replace(plan, overflow="window"), store, Quiet(), print, leaks=False)
     assert whole.summary.completed == 1
     rows = store.rows("SELECT turn, dropped_messages AS d FROM v_turns WHERE run_id = ? ORDER BY turn", [whole.run_id])
     dropped = [row["d"] for row in rows]
