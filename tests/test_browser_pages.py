@@ -8,15 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import httpx2
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
+from starlette.routing import Route
 
 from localsim.store.database import Store
 from localsim.web import view_data
+from localsim.web.app import Site, create_app
+from localsim.web.guard import Access
 from tests import test_browser as others
 from tests.test_browser import browser, episode_of, picture, site, until, watched
-from tests.web_server import without_a_talk
+from tests.web_server import HOSTS, field, without_a_talk
 
 pytestmark = others.pytestmark
 __all__ = ["browser", "site"]
@@ -44,7 +48,30 @@ def pages_of(store: Store, run_id: str) -> dict[str, str]:
         "annotate-dimensions": f"/annotate/{run_id}/dimensions?rater=looker",
         "annotate-disclosures": f"/annotate/{run_id}/disclosures?rater=looker",
         "annotate-results": f"/annotate/{run_id}",
+        "lanes": f"/episodes/{script}/lanes",
     }
+
+
+def seat_in(base: str) -> dict[str, str]:
+    """The seat of a game that waits for another person."""
+    with httpx2.Client(base_url=base, follow_redirects=True, timeout=60) as client:
+        form = {"csrf": field(client.get("/play").text, "csrf"), "scenario": "craigslist_01", "mode": "mindreaders"}
+        return {"seat": client.post("/play", data={**form, "role": "Renata", "against": "person"}).url.path}
+
+
+NOT_PAGES = ("/live", "/answer", "/part", "/turns", ".svg", "/annotate/begin")
+"""How the paths of parts of pages, of pictures, and of what leads to a page end."""
+ELSEWHERE = ("/report", "/start/now", "/start/runs/{run}")
+"""How the paths of pages end that tests/test_report_browser.py and tests/test_browser_start.py open."""
+
+
+def test_no_page_of_the_viewer_is_left_out(site: SITE) -> None:
+    base, store, run_id = site
+    shown = {path.partition("?")[0] for path in {**pages_of(store, run_id), **seat_in(base)}.values()}
+    app = create_app(Site(store, Access(HOSTS), "scripted"))
+    routes = [each for each in app.routes if isinstance(each, Route) and "GET" in (each.methods or ())]
+    unseen = [each.path for each in routes if not any(each.path_regex.fullmatch(path) for path in shown)]
+    assert len(routes) > 20 and not [path for path in unseen if not path.endswith(NOT_PAGES + ELSEWHERE)]
 
 
 def opened(browser: Browser, size: str, scheme: Any = "light") -> Page:
@@ -82,7 +109,7 @@ def test_no_page_scrolls_sideways_and_axe_finds_nothing_serious(
     page = opened(browser, size, scheme)
     complaints = watched(page)
     bare = {name: f"/runs/{each}" for name, each in without_a_talk(store, run_id).items()}
-    for name, path in {**pages_of(store, run_id), **bare}.items():
+    for name, path in {**pages_of(store, run_id), **bare, **seat_in(base)}.items():
         page.goto(base + path)
         page.evaluate("document.querySelectorAll('details:not([data-fold])').forEach((each) => { each.open = true; })")
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, f"{name} is too wide"
