@@ -19,8 +19,9 @@ from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.conversation.visibility import observe
 from localsim.families import FAMILIES
 from localsim.families.mutual_friends import scoring
+from localsim.families.mutual_friends.lists import Lists
 from localsim.families.mutual_friends.measures import CONTROLS, MEASURES
-from localsim.families.mutual_friends.search import Guess, Lists, guesses
+from localsim.families.mutual_friends.search import Guess, guesses
 from localsim.reports.figures.curves import curves
 from localsim.reports.measures import Cell, estimate, measures_of
 from localsim.reports.validity import controls

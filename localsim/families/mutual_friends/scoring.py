@@ -9,9 +9,11 @@ from localsim.conversation.episode import Score
 from localsim.conversation.rules.farewells import says_farewell
 from localsim.conversation.scenario import AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript, Turn, plain
+from localsim.families.mutual_friends.descriptions import identified
+from localsim.families.mutual_friends.lists import Lists
 from localsim.families.mutual_friends.mentions import mentions
 from localsim.families.mutual_friends.names import FriendsOutcome, agreed, friends_outcome
-from localsim.families.mutual_friends.search import Guess, Lists, guesses
+from localsim.families.mutual_friends.search import Guess, guesses
 
 _CLAIM = re.compile(
     r"\bwe (?:do |both |really |actually )*(?:have|share|know|found) (?:a|one|the same) (?:mutual |common )?"
@@ -53,7 +55,8 @@ def _agreement(turns: Sequence[Turn], lists: Lists, outcome: FriendsOutcome, tru
     With several friends in common, success is to find all of them. With none, it is to agree on nobody and to claim
     nobody.
     """
-    stands = agreed(turns, lists.names)
+    known = identified(turns, lists)
+    stands = {**known, **agreed(turns, lists.names)}
     false = [name for name in stands if name not in true]
     claim = next((turn.index for turn in turns if not true and not stands and _claims_a_friend(turn)), None)
     cited = {*stands.values(), *_some(outcome.named_turn), *_some(claim)}
@@ -66,9 +69,13 @@ def _agreement(turns: Sequence[Turn], lists: Lists, outcome: FriendsOutcome, tru
     yield Score("success", float(success), reason=reason, turns=tuple(sorted(cited)))
     yield _people("false_affirmed", false, [stands[name] for name in false])
     if true:
-        reason = f"{outcome.confirmed_friend} is affirmed" if outcome.confirmed else "no true friend is affirmed"
-        evidence = (*_some(outcome.named_turn), *_some(outcome.confirmed_turn))
-        yield Score("confirmed", float(outcome.confirmed), reason=reason, turns=evidence)
+        friend = outcome.confirmed_friend or next(iter(known), None)
+        reason = f"{friend} is affirmed" if friend else "no true friend is affirmed"
+        evidence = (
+            *_some(outcome.named_turn),
+            *_some(outcome.confirmed_turn if outcome.confirmed else known.get(friend or "")),
+        )
+        yield Score("confirmed", float(friend is not None), reason=reason, turns=tuple(dict.fromkeys(evidence)))
 
 
 def _some(turn: int | None) -> tuple[int, ...]:

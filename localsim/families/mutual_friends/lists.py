@@ -1,0 +1,122 @@
+"""The friends of each agent with their attributes, and the words by which a text names an attribute."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from localsim.conversation.scenario import Scenario
+from localsim.conversation.transcript import plain
+
+Description = frozenset[str]
+"""Values of different attributes of one person."""
+_VERB = re.compile(r"^(?:[a-z]+(?:s|ed) )?(?:(?:at|in|for|from|with|to|by|on) )?")
+_AND = re.compile(r"(?:,? and|,) (?=(?:likes|works|lives|attended|studied|prefers|has|is|plays|owns|speaks) )")
+"""Only before a verb: a value may be "Johnson and Johnson" or "University of California, Davis"."""
+_NOT_OWN_JOB = r"(?<!as a )(?<!i'm a )(?<!i am a )"
+"""Who works as a baker need not like baking."""
+
+
+@dataclass(frozen=True)
+class Lists:
+    """The friends of each agent with the values of their attributes: agent -> name -> values."""
+
+    of: Mapping[str, Mapping[str, tuple[str, ...]]]
+
+    @classmethod
+    def read(cls, scenario: Scenario) -> Lists:
+        """Return the lists of a scenario; a friend is the first term of a fact, and the fact's text the description."""
+        return cls(
+            {
+                agent.name: {fact.terms[0]: _values(fact.text, fact.terms[0]) for fact in agent.facts if fact.terms}
+                for agent in scenario.agents
+            }
+        )
+
+    @cached_property
+    def names(self) -> dict[str, list[str]]:
+        """The names on each list."""
+        return {agent: list(rows) for agent, rows in self.of.items()}
+
+    @cached_property
+    def shared(self) -> set[str]:
+        """The names on two or more lists."""
+        counts: dict[str, int] = defaultdict(int)
+        for rows in self.of.values():
+            for name in rows:
+                counts[name] += 1
+        return {name for name, count in counts.items() if count > 1}
+
+    @cached_property
+    def columns(self) -> list[set[str]]:
+        """The values of each attribute."""
+        found: list[set[str]] = []
+        for row in (row for rows in self.of.values() for row in rows.values()):
+            found += [set() for _ in range(len(row) - len(found))]
+            for column, value in zip(found, row, strict=False):
+                column.add(value)
+        return found
+
+    @cached_property
+    def _forms(self) -> dict[str, re.Pattern[str]]:
+        """The words that name each value: "beekeeping", "beekeeper"; "tidal power", "at tidal"."""
+        values = set().union(*self.columns) - {""}
+        first = [value.split()[0] for value in values]
+        return {value: _form(value, alone=first.count(value.split()[0]) == 1) for value in values}
+
+    def values_in(self, text: str) -> dict[str, str]:
+        """Return the values that a plain text names, each with the words that do."""
+        found = ((value, form.search(text)) for value, form in self._forms.items())
+        return {value: match[0] for value, match in found if match}
+
+    def people(self, description: Description) -> set[str]:
+        """Return the names, on any list, of the people with all the values."""
+        return {name for rows in self.of.values() for name, row in rows.items() if description <= set(row)}
+
+    @cached_property
+    def distinct(self) -> bool:
+        """True if no two people have the same attributes."""
+        people = {name: row for rows in self.of.values() for name, row in rows.items()}
+        return len(set(people.values())) == len(people)
+
+    def fits(self, agent: str, description: Description) -> bool:
+        """Return True if a friend of the agent has all the values."""
+        return any(description <= set(row) for row in self.of[agent].values())
+
+    def by_accident(self, agent: str, description: Description) -> float:
+        """Return the probability that a person who is not on the agent's list has all the values."""
+        sizes = [max(1, len(column)) for column in self.columns]
+        open_sizes = [1 if column & description else size for column, size in zip(self.columns, sizes, strict=True)]
+        people, fitting = math.prod(sizes), math.prod(open_sizes)
+        if self.distinct:
+            rows = self.of[agent].values()
+            people -= len(rows)
+            fitting -= sum(description <= set(row) for row in rows)
+        return max(0, fitting) / people if people > 0 else 0.0
+
+
+def _values(text: str, name: str) -> tuple[str, ...]:
+    """Return the attributes in a fact: "Ann likes chess and works at Union Rail." gives chess and union rail."""
+    rest = text.replace(name, "", 1).strip(" .,:")
+    return tuple(plain(_VERB.sub("", part)) for part in _AND.split(rest) if part)
+
+
+def _form(value: str, *, alone: bool) -> re.Pattern[str]:
+    """Return the words that name a value; `alone` if its first word names no other."""
+    head, _, last = value.rpartition(" ")
+    ways = [re.escape(value)]
+    if last.endswith("ing"):
+        stem = last[:-3]
+        short = stem[:-1] if stem[-2:-1] == stem[-1:] else stem
+        doer = rf"(?:{re.escape(stem)}(?:e|ed|ers?|ors?|es)|{re.escape(short)}s)"
+        ways.append(f"{_NOT_OWN_JOB}{re.escape(head)}[ -]?{doer}")
+    elif last.endswith("y"):
+        ways.append(f"{_NOT_OWN_JOB}{re.escape(value[:-1])}(?:ers?|s)?")
+    if head and alone:
+        first, rest = value.split(maxsplit=1)
+        ways.append(rf"(?:at|for|from|with) (?:the )?{re.escape(first)}(?: {re.escape(rest)})?")
+    return re.compile(rf"(?<!\w)(?:{'|'.join(ways)})(?!\w)")
