@@ -63,7 +63,8 @@ def main() -> None:
     tasks = {"light": light, **work}
     task, *rest = sys.argv[1:] or [""]
     if task == "stick" and len(rest) == 1:
-        return stick(rest[0])
+        stick(rest[0])
+        return
     if task not in tasks or rest[:1] not in ([], ["--wheels"]) or len(rest) not in (0, 2):
         fail(f"usage: python3 scripts/bootstrap.py {'|'.join(tasks)} [--wheels FOLDER], or stick FOLDER", code=2)
     if rest:
