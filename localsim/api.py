@@ -171,10 +171,10 @@ def run(
 
     `model` is a name, or a function from a chat (a list of messages with `role` and `content`) to a reply.
     `modes` is one mode, several, or "all". `episodes` is the number for each scenario and mode. `leaks` decides if the
-    run is searched for leaks (None: yes, unless scripted players write everything). `weights` is a file of thresholds
-    for this search, made by `localsim leakage calibrate`, and `sensitivity` the share of false alarms that it allows.
-    `name` is a name for the run. `cluster` is the address of a Ray cluster that plays it (docs/cluster.md). Further
-    keywords are fields of `localsim.runs.plan.Plan` (perturb, parallel, repro, context, overflow, gpu, threads,
+    run is searched for leaks (None: yes; of scripted players only where names decide). `weights` is a file of
+    thresholds for this search, made by `localsim leakage calibrate`, and `sensitivity` the share of false alarms that
+    it allows. `name` is a name for the run. `cluster` is the address of a Ray cluster that plays it (docs/cluster.md).
+    Further keywords are fields of `localsim.runs.plan.Plan` (perturb, parallel, repro, context, overflow, gpu, threads,
     primary, secondary). Raises the errors of the command: InvalidInput, ModelMissing, DatabaseError,
     BackendUnavailable, Interrupted.
     """

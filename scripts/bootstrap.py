@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Set everything up in .venv and run one of: light, demo, test, verify, interop, lint, docs. Standard library only.
 
+`stick` fills a folder with the packages of `light`, which installs from it without a network.
+
     python3 scripts/bootstrap.py light                        # a minute, without a compiler: scripted players, classes
+    python3 scripts/bootstrap.py stick FOLDER                 # and there: light --wheels FOLDER
     python3 scripts/bootstrap.py demo
     LOCALSIM_BUILD=cuda python3 scripts/bootstrap.py demo     # llama.cpp with CUDA; also vulkan, metal
     LOCALSIM_WHEELS=URL python3 scripts/bootstrap.py demo     # a ready llama-cpp-python, from an index or folder
@@ -58,12 +61,36 @@ def main() -> None:
     """Run the task that the command line names."""
     work = {"demo": demo, "test": test, "verify": verify, "interop": interop, "lint": lint, "docs": docs}
     tasks = {"light": light, **work}
-    if len(sys.argv) != 2 or sys.argv[1] not in tasks:
-        fail(f"usage: python3 scripts/bootstrap.py {'|'.join(tasks)}", code=2)
-    task = sys.argv[1]
+    task, *rest = sys.argv[1:] or [""]
+    if task == "stick" and len(rest) == 1:
+        stick(rest[0])
+        return
+    if task not in tasks or rest[:1] not in ([], ["--wheels"]) or len(rest) not in (0, 2):
+        fail(f"usage: python3 scripts/bootstrap.py {'|'.join(tasks)} [--wheels FOLDER], or stick FOLDER", code=2)
+    if rest:
+        use_wheels(rest[1])
     if task in work:
         set_up("demo" if task == "demo" else "dev")
     tasks[task]()
+
+
+def stick(folder: str) -> None:
+    """Fill a folder with the packages that `light` installs, for computers with this system and Python."""
+    check_python()
+    step(f"filling {folder}")
+    wanted = ["-c", str(CONSTRAINTS), "-r", str(LIGHT), "hatchling>=1.27", "editables"]
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "-d", str(Path(folder).resolve()), *wanted]
+    run(command, "pip download failed", "it needs a connection to a package index; on Debian: apt install python3-pip")
+    print(f"take it along with this folder; there, without a network: light --wheels {folder}", flush=True)
+
+
+def use_wheels(folder: str) -> None:
+    """Let pip install from this folder alone."""
+    found = Path(folder).resolve()
+    if not any(found.glob("*.whl")):
+        fail(f"{folder} holds no packages", f"with a network, fill it: scripts/bootstrap.py stick {folder}", code=2)
+    # As an address, because pip splits what the variable holds at spaces.
+    os.environ.update(PIP_NO_INDEX="1", PIP_FIND_LINKS=found.as_uri(), LOCALSIM_WHEELS=str(found))
 
 
 def light() -> None:
@@ -77,7 +104,7 @@ def light() -> None:
     localsim("run", "mutual_friends_06", "--mode", "all", "-m", "scripted:omniscient", "--db", str(database))
     program = BIN.relative_to(ROOT) / "localsim"
     print(f"installed. Scripted players that use all they see: {program} view --db {database.name} --open", flush=True)
-    print(f"a class on its phones: {program} class mutual_friends_01   a model: make demo adds one", flush=True)
+    print(f"a class on its phones: {program} class --open   a model: make demo adds one", flush=True)
 
 
 def demo() -> None:
@@ -339,7 +366,7 @@ def pip(*arguments: str, cmake: str = "") -> None:
     run(
         [str(PYTHON), "-m", "pip", "--disable-pip-version-check", *arguments[:1], "--quiet", *arguments[1:]],
         f"pip {arguments[0]} failed",
-        "see pip's message above; the installation needs a connection to a package index",
+        "see pip's message above; the installation needs a connection to a package index, or --wheels FOLDER",
         {"CMAKE_ARGS": cmake} if cmake else {},
     )
 

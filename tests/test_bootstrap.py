@@ -126,7 +126,9 @@ def installed(bootstrap: Any) -> None:
 # ---- before anything is done ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("arguments", [(), ("nonsense",), ("demo", "again"), ("--help",), ("",)])
+@pytest.mark.parametrize(
+    "arguments", [(), ("nonsense",), ("demo", "again"), ("light", "--wheels"), ("stick",), ("--help",), ("",)]
+)
 def test_wrong_usage(
     bootstrap: Any,
     shell: Shell,
@@ -224,6 +226,28 @@ def test_a_light_installation_compiles_nothing(
     assert shell.ran(f"-r {bootstrap.LIGHT}") and shell.ran("--no-deps") and not shell.ran(" wheel ")
     assert "view --db light.duckdb --open" in capsys.readouterr().out
     assert not bootstrap.STAMP.exists(), "make demo still installs the rest"
+
+
+def test_a_stick_is_filled_and_installed_from_without_a_network(
+    bootstrap: Any, shell: Shell, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    shell.modules.clear()
+    monkeypatch.chdir(tmp_path)
+    for name in ("PIP_NO_INDEX", "PIP_FIND_LINKS", "LOCALSIM_WHEELS"):
+        monkeypatch.setenv(name, "")  # so that the test leaves them as they were
+    monkeypatch.setattr(sys, "argv", ["bootstrap.py", "stick", "my wheels"])
+    bootstrap.main()
+    (line,) = map(" ".join, shell.commands)
+    assert line.startswith(f"{sys.executable} -m pip download") and f"-d {tmp_path / 'my wheels'} " in line
+    assert f"-r {bootstrap.LIGHT}" in line and "hatchling" in line, "what pip builds localsim with is there, too"
+    code, err = ends(bootstrap, monkeypatch, capsys, "light", "--wheels", "my wheels")
+    assert code == 2 and "my wheels holds no packages" in err and "stick my wheels" in err
+    (tmp_path / "my wheels").mkdir()
+    (tmp_path / "my wheels" / "click-8.5-py3-none-any.whl").touch()
+    monkeypatch.setattr(sys, "argv", ["bootstrap.py", "light", "--wheels", "my wheels"])
+    bootstrap.main()
+    assert os.environ["PIP_NO_INDEX"] == "1" and os.environ["PIP_FIND_LINKS"].endswith("/my%20wheels")
+    assert shell.ran(f"-r {bootstrap.LIGHT}")
 
 
 def test_changed_constraints_install_again(bootstrap: Any, shell: Shell) -> None:

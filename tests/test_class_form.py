@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ def test_a_form_begins_the_class_that_the_command_line_begins(tmp_path: Path, mo
     served: list[Any] = []
     wishes: list[Wish] = []
     told: list[str] = []
+    resumed = False
 
     def run(app: Any, listening: socket.socket, *_: object) -> None:
         listening.close()
@@ -46,6 +48,10 @@ def test_a_form_begins_the_class_that_the_command_line_begins(tmp_path: Path, mo
             app.state.stop = lambda: None
             with visit(app) as browser:
                 page = browser.get("/").text
+                if resumed:
+                    assert f"Go on with {served[0].state.form.last.code} (one seat, Deutsch)" in page
+                    browser.post(FORM, data={"csrf": field(page, "csrf"), "resume": "1"})
+                    return
                 assert "Eine Klasse starten" in page and '<option value="es" lang="es">Español' in page
                 assert 'value="mutual_friends_01" selected' in page
                 csrf = field(page, "csrf")
@@ -57,6 +63,7 @@ def test_a_form_begins_the_class_that_the_command_line_begins(tmp_path: Path, mo
                 assert 'http-equiv="refresh"' in page and "/class/teacher?key=" in page
         else:
             hall = app.state.hall
+            hall.join("a phone")
             with visit(app) as projector:
                 page = projector.get(f"/class/teacher?key={hall.opening.teacher}&token={hall.opening.access}").text
                 assert 'lang="de"' in page and "Scanne den Code" not in page.split("<h2")[0]
@@ -74,16 +81,20 @@ def test_a_form_begins_the_class_that_the_command_line_begins(tmp_path: Path, mo
     store = Store(tmp_path / "f.duckdb")
     start = Wish([], "scripted", False, "127.0.0.1", port, False, None, language="de")
     serve_form(store, start, told.append, open_browser=False)
-    print("WISHES", len(wishes), [w.seats for w in wishes], told)
     assert len(served) == 2 and any(line.startswith("projector page") for line in told)
     command = [
-        *CHOICE["scenario"], "--with", "scripted", "--language", "de", "--seats", "12", "--port", str(port), "--db",
+        *CHOICE["scenario"], "--with", "scripted", "--language", "de", "--seats", "12", "--port", str(port + 1), "--db",
         str(store.path),
     ]  # fmt: skip
     result = click.testing.CliRunner().invoke(class_, command, catch_exceptions=False)
     assert result.exit_code == 0 and len(served) == 3
     assert wishes[0] == wishes[1], "one mechanism, and so the same class, which goes on"
-    assert served[2].state.hall.opening.run_id == served[1].state.hall.opening.run_id
+    opening = served[1].state.hall.opening
+    assert served[2].state.hall.opening.run_id == opening.run_id and opening.port == port + 1, "the form has the port"
+    served.clear()  # after a crash the form goes on with that class, in its language
+    resumed = True
+    serve_form(store, replace(start, language="en"), told.append, open_browser=False)
+    assert served[1].state.hall.opening.run_id == opening.run_id and served[1].state.hall.opening.language == "de"
 
 
 def test_options_of_a_class_without_a_scenario_are_not_lost_in_silence() -> None:

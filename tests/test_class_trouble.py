@@ -26,13 +26,13 @@ from localsim.web.classroom import begin, results, telling
 from localsim.web.classroom.begin import opening_of, serve_class
 from localsim.web.classroom.hall import Hall, Wish
 from localsim.web.classroom.phone_pages import ENTRANCE
-from localsim.web.classroom.seats import Register, Seat
+from localsim.web.classroom.seats import MODES, Register, Seat
 from localsim.web.floor.floor import Floor
 from localsim.web.floor.ledger import Ledger
 from localsim.web.floor.state import Live, Meeting
 from localsim.web.guard import Allowance
 from localsim.web.phrases.table import english
-from tests.test_class import SCENARIOS, app_of, first_speaker, free_port, hall_at, joined
+from tests.test_class import SCENARIOS, app_of, first_speaker, free_port, hall_at, joined, placed
 from tests.web_server import field
 
 
@@ -261,8 +261,16 @@ def test_players_bet_on_a_talk_of_others_which_their_own_page_does_not_give_away
         bet = {"csrf": field(page, "csrf"), "about": field(page, "about"), "saw": "yes"}
         assert "Your bets are stored" in first.post("/class/bet", data=bet).text
         bets = results.bets_of(hall)
-        assert (bets.count, bets.placed) == (1, 3) and bets.right == (other.meeting.mode == "mindreaders")
+        assert (bets.count, placed(bets)) == (1, 3) and bets.right == (other.meeting.mode == "mindreaders")
+        page = three.get(f"/class/teacher?key={hall.opening.teacher}").text
+        assert '<progress value="1" max="4">' in page, "one of four phones has bet"
+        assert "3 phones have not bet." in three.get("/class/room/reveal").text
         hall.reveal()
+        for mode in MODES:  # whoever sees the own side alone has guessed, or worked it out
+            hall.live[1].meeting.mode, hall.live[1].hits = mode, (0,)
+            page = first.get("/class").text.partition("Both sides</h2>")[2]
+            assert ("guessed, or worked out from the talk" in page) is (mode == "agents")
+            assert ("nobody could know this" in page) is (mode == "mindreaders")
         revealed = first.get("/class").text
         assert (
             "Of the talk that you read" in revealed

@@ -24,7 +24,7 @@ from localsim.backends.person import NAME, AskPerson
 from localsim.conversation.episode import PEOPLE, EpisodeSpec
 from localsim.errors import InvalidInput, ModelMissing
 from localsim.evaluators.leaks import search
-from localsim.families import FAMILIES
+from localsim.families import FAMILIES, family_of
 from localsim.leakage.detector import Weights
 from localsim.models.registry import resolve
 from localsim.runs import trust
@@ -91,9 +91,10 @@ def start(
     """Simulate a plan as a new run, then score it.
 
     `ask` asks the person who plays the role `human`. `leaks` decides if the run is searched for leaks; None means yes,
-    unless scripted players wrote everything and no `weights` (thresholds of the leakage detector) are given. `name` is
-    the name that a person gives the run (`telling.checked_name`). `cluster` is the address of a Ray cluster that plays
-    the episodes, `auto` or `ray://HOST:PORT`. Raises InvalidInput, ModelMissing, DatabaseError or BackendUnavailable.
+    unless scripted players wrote everything, the search would compare meanings, and no `weights` (thresholds of the
+    leakage detector) are given. `name` is the name that a person gives the run (`telling.checked_name`). `cluster` is
+    the address of a Ray cluster that plays the episodes, `auto` or `ray://HOST:PORT`. Raises InvalidInput,
+    ModelMissing, DatabaseError or BackendUnavailable.
     """
     texts: tuple[str, ...] = ()
     if weights is not None:
@@ -115,7 +116,7 @@ def start(
         with journal_of(store, run_id) as journal:
             job = _Job(replace(run, name=name), plan, specs, place, texts)
             result = _simulate(job, store, journal, watcher, say, {}, {})
-    return with_leaks(result, store, _searched(leaks, run.models_json), say)
+    return with_leaks(result, store, _searched(leaks, run.models_json, plan), say)
 
 
 def resume(
@@ -144,19 +145,25 @@ def resume(
         specs = [spec for spec in plan.specs() if episode_id_of(run_id, spec) not in finished]
         if not specs:
             journal.close(remove=True)
-            return with_leaks(_nothing_left(run_id, finished, run), store, _searched(leaks, run["models_json"]), say)
+            result = _nothing_left(run_id, finished, run)
+            return with_leaks(result, store, _searched(leaks, run["models_json"], plan), say)
         trust.refuse_foreign(run_id, models_of(specs), named)
         refuse_other_conditions(run, plan, files=cluster is None)
         with _place(cluster, plan, specs, run["parallel"], say, identities=json.loads(run["models_json"])) as place:
             job = _Job(resumed_record(run, place.identities), plan, specs, place)
             recorded = queries.recorded_generations(store, run_id)
             result = _simulate(job, store, journal, watcher, say, finished, recorded)
-    return with_leaks(result, store, _searched(leaks, run["models_json"]), say)
+    return with_leaks(result, store, _searched(leaks, run["models_json"], plan), say)
 
 
-def _searched(leaks: bool | None, models_json: str) -> bool:
-    """Return True if a run is to be searched for leaks: unless it is stated, if a language model wrote in it."""
-    return not queries.only_scripted(models_json) if leaks is None else leaks
+def _searched(leaks: bool | None, models_json: str, plan: Plan) -> bool:
+    """Return True if a run is to be searched for leaks.
+
+    Unless `leaks` states it: if a language model wrote in it, or if the search compares no meanings and costs little.
+    """
+    if leaks is not None or not queries.only_scripted(models_json):
+        return leaks is not False
+    return all(family_of(loaded.scenario.family).terms_disclose for loaded in plan.scenarios)
 
 
 class Guests(Watcher):

@@ -117,7 +117,7 @@ from localsim.store.queries.runs import progress_of
 @click.option(
     "--leaks/--no-leaks",
     default=None,
-    help="Look for leaked facts at the end, or not [yes, unless all players are scripted].",
+    help="Look for leaked facts at the end, or not [yes; of scripted players only where names decide].",
 )
 @weights_option(
     "Find leaks with the thresholds of this file, made by `leakage calibrate`; a resume and later scores keep them "

@@ -16,6 +16,7 @@ from xml.sax.saxutils import escape
 from localsim import stats
 from localsim.conversation.measures import Measure
 from localsim.families import family_of, title_of
+from localsim.families.base import SUCCESS
 from localsim.models.registry import labelled
 from localsim.reports.comparison import values_of
 from localsim.reports.evidence import playing
@@ -31,6 +32,8 @@ WIDTH, HEIGHT = 300, 180
 _TOP, _BOTTOM = 40.0, 154.0
 _SIDES = (96.0, 204.0)
 """Where the two modes stand."""
+_INSTEAD = "turns"
+"""The measure of pictures whose outcome, success, is 100% throughout and so says nothing."""
 _SHAPES = {"agents": "circle", "script": "triangle"}
 """Mark of a mode; all others have a square."""
 
@@ -114,8 +117,17 @@ def by_run(store: Store, outcomes: Mapping[str, Outcome]) -> dict[str, list[Pair
         runs[row.run_id].played.append(row)
     for talk in playing.talks_of(store, *runs):
         runs[talk.run_id].talks.append(talk)
-    _read_scores(store, {key for key, _ in outcomes.values()}, runs)
-    return {run_id: list(_of_run(store, run_id, *outcomes[run_id], read)) for run_id, read in runs.items()}
+    keys = {key for key, _ in outcomes.values()}
+    _read_scores(store, keys | ({_INSTEAD} if SUCCESS.key in keys else set()), runs)
+    return {run_id: _drawn(store, run_id, *outcomes[run_id], read) for run_id, read in runs.items()}
+
+
+def _drawn(store: Store, run_id: str, key: str, contrast: str, read: _Run) -> list[Paired]:
+    """The pictures of a run: of its primary outcome, but of turns where every talk reaches its goal."""
+    found = list(_of_run(store, run_id, key, contrast, read))
+    if key != SUCCESS.key or any(value < 1 for each in found for line in each.lines for value in line):
+        return found
+    return list(_of_run(store, run_id, _INSTEAD, contrast, read))
 
 
 def _read_scores(store: Store, keys: set[str], runs: Mapping[str, _Run]) -> None:

@@ -5,23 +5,26 @@ from __future__ import annotations
 import secrets
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
 
 from starlette.applications import Starlette
 
 from localsim.backends.scripted import PREFIX
 from localsim.conversation.episode import EDITION
 from localsim.errors import InvalidInput
+from localsim.machine import PORT
 from localsim.machine.room import addresses
 from localsim.runs.runner import new_run_id
+from localsim.scenarios.find import shipped
 from localsim.store.database import Store
 from localsim.web.app import During, Site, create_app
 from localsim.web.classroom import replaying, results
 from localsim.web.classroom.form_pages import FORM
-from localsim.web.classroom.hall import ClassOpening, Form, Hall, Wish, new_tokens
+from localsim.web.classroom.hall import ClassOpening, Form, Hall, Unended, Wish, new_tokens
 from localsim.web.classroom.phone_pages import ENTRANCE, seat_name
 from localsim.web.classroom.seats import MODES
 from localsim.web.floor.ledger import Ledger
@@ -55,16 +58,19 @@ def serve_class(store: Store, wish: Wish, say: Say, *, open_browser: bool, durin
 def serve_form(store: Store, wish: Wish, say: Say, *, open_browser: bool, during: During = nullcontext) -> None:
     """Serve the page on which a class is chosen, to this computer alone, and then the class that begins there.
 
-    The form begins with the address and the language of `wish`, and its class takes the port.
+    The form begins with the address and the language of `wish`, and takes its port. So does its class at an address of
+    the room; a rehearsal takes the next one.
     """
     found: list[Begun] = []
 
     def begin(chosen: Wish) -> str:
-        found.append(begun(store, replace(chosen, port=wish.port), say, during))
+        port = wish.port and wish.port + is_loopback(chosen.host)
+        found.append(begun(store, replace(chosen, port=port), say, during))
         app.state.stop()
         return found[0].teacher
 
-    listening, form = listen(Address()), Form(wish.host, wish.language, begin)
+    listening = listen(Address(port=wish.port or PORT, fixed=wish.port is not None))
+    form = Form(wish.host, wish.language, begin, _unended(store, wish))
     rules = Access(hosts_of(HOST), None)
     app = create_app(Site(store, rules, PREFIX, frozenset({"form"}), form=form, phrases=find(wish.language)))
     address = f"http://{HOST}:{listening.getsockname()[1]}{FORM}"
@@ -72,6 +78,25 @@ def serve_form(store: Store, wish: Wish, say: Say, *, open_browser: bool, during
     run_app(app, listening, address if open_browser else "")
     if found:
         _serve(found[0], say, during, open_browser=False)
+
+
+def _unended(store: Store, wish: Wish) -> Unended | None:
+    """The class of this database that the form can go on with: of shipped scenarios, with a phone that has a seat."""
+    ledger = Ledger(store.path)
+    first, seats = ledger.first(), {event["seat"] for event in ledger.events if event.get("event") == "sit"}
+    ledger.close()
+    offered = {loaded.hash: loaded for loaded in shipped().values()}
+    if first is None or ledger.has("closed") or not seats or not offered.keys() >= set(first["scenarios"]):
+        return None
+    if replaying.is_earlier(first["computer"]):
+        return None
+    old = opening_from(first)
+    here = [HOST, *(address for _, address in addresses())]
+    again = Wish(
+        [offered[each] for each in old.scenarios], old.computer, old.alone, old.host if old.host in here else wish.host,
+        None, False, None, modes=old.modes, language=old.language, seats=old.seats,
+    )  # fmt: skip
+    return Unended(again, old.code, len(seats))
 
 
 def begun(store: Store, wish: Wish, say: Say, during: During = nullcontext) -> Begun:
@@ -136,8 +161,7 @@ def opening_of(ledger: Ledger, wish: Wish) -> tuple[ClassOpening, bool]:
     first = None if ledger.has("closed") else ledger.first()  # a class that was ended goes on until its run is complete
     if first is None or wish.fresh:
         return fresh, False
-    lists = {"scenarios": tuple(first["scenarios"]), "modes": tuple(first.get("modes", MODES))}
-    old = ClassOpening(**{**first, **lists, "language": wish.language, "seats": wish.seats})
+    old = replace(opening_from(first), language=wish.language, seats=wish.seats)
     if not (ledger.has("sit") or old.continues(fresh)):
         return fresh, False
     if not old.continues(fresh):
@@ -147,6 +171,12 @@ def opening_of(ledger: Ledger, wish: Wish) -> tuple[ClassOpening, bool]:
         )
     ledger.mend()
     return old, True
+
+
+def opening_from(first: Mapping[str, Any]) -> ClassOpening:
+    """The opening that the first line of a ledger states."""
+    lists = {"scenarios": tuple(first["scenarios"]), "modes": tuple(first.get("modes", MODES))}
+    return ClassOpening(**{**first, **lists})
 
 
 def _tell_continued(say: Say, hall: Hall, moved: bool) -> None:

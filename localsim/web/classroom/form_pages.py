@@ -47,6 +47,8 @@ def _page(request: Request, given: Mapping[str, str], scenarios: tuple[str, ...]
         "class/new",
         400 if problem else 200,
         problem=problem,
+        last=form.last,
+        tongue=find(form.last.wish.language).name if form.last else "",
         groups=by_family(),
         chosen_scenarios=scenarios,
         modes=tuple(_MODES),
@@ -63,7 +65,8 @@ def start(request: Request, form: SentForm) -> Response:
     """Begin the class, and lead to its projector page, which another server has."""
     scenarios = tuple(value for name, value in form.multi_items() if name == "scenario")
     try:
-        address = _form_of(request).begin(_wish(form, scenarios))
+        asked = _form_of(request)
+        address = asked.begin(asked.last.wish if asked.last and form.get("resume") else _wish(form, scenarios))
     except LocalsimError as error:
         problem = f"{error.message}. {error.hint or ''}".strip()
         return _page(request, {name: str(value) for name, value in form.items()}, scenarios, problem)

@@ -320,6 +320,17 @@ class Wish:
 
 
 @dataclass(frozen=True)
+class Unended:
+    """A class that has not ended, as its ledger tells."""
+
+    wish: Wish
+    """Goes on with it."""
+    code: str
+    seats: int
+    """How many phones have joined."""
+
+
+@dataclass(frozen=True)
 class Form:
     """The form on which a class is chosen."""
 
@@ -329,6 +340,8 @@ class Form:
     """The language that it offers first."""
     begin: Callable[[Wish], str]
     """Begins the class, and returns the address of its projector page."""
+    last: Unended | None = None
+    """The class that it offers to go on with."""
 
 
 def join_code() -> str:

@@ -129,6 +129,7 @@ def _values(request: Request, seat: Seat | None, state: str) -> dict[str, Any]:
     values: dict[str, Any] = {
         "questions": results.questions(hall),
         "guesses": telling.NAMES,
+        "tongues": set(hall.tongues.values()),
         "partner": partner_of(hall),
         "live": live,
         "problem": bool(hall.problem),  # its words may name modes and models: for the projector alone

@@ -22,6 +22,8 @@ from localsim.web.floor.state import Live
 
 SAME = {"turns": 1.0, "hits": 0.1}
 """Modes whose means differ by less than this have no difference: turns, and a share of talks."""
+FEWEST_JUDGED = 3
+"""With fewer talks of a mode its share of early hits says nothing: one guess would decide the bet."""
 
 
 @dataclass(frozen=True)
@@ -109,11 +111,6 @@ class Bets:
     def count(self) -> int:
         """The number of bets on what the players of a talk saw."""
         return sum(row.saw + row.unseen for row in self.rows)
-
-    @property
-    def placed(self) -> int:
-        """The number of bets of all kinds."""
-        return self.count + sum(sum(each.values()) for each in self.on.values())
 
     @property
     def right(self) -> int:
@@ -253,7 +250,7 @@ def truth(rows: Sequence[ModeRow], question: Question) -> Guess | None:
         more = (own.turns or 0) - (both.turns or 0)  # the mode with fewer turns wins
     else:
         (own_hits, own_judged), (both_hits, both_judged) = own.hits, both.hits
-        if not own_judged or not both_judged:
+        if min(own_judged, both_judged) < FEWEST_JUDGED:
             return None
         more = both_hits / both_judged - own_hits / own_judged
     if abs(more) < SAME[question]:

@@ -95,6 +95,10 @@ def _values(hall: Hall, request: Request) -> dict[str, Any]:
         seats = [_seat_row(hall, number, t) for number in sorted(hall.register.seats)]
         pairs = [(number, len(live.turns), live.ended) for number, live in sorted(hall.live.items())]
         revealed = hall.register.revealed
+        playing = {
+            n: live for n, seat in hall.register.seats.items() if (live := hall.live_of(seat)) and not live.problem
+        }
+        placed = sum(live.meeting.number in hall.register.seats[n].bets for n, live in playing.items())
         shown = revealed_in(hall, rows, t) if revealed else {}
     ended, going = sum(over for *_, over in pairs), sum(not over for *_, over in pairs)
     return shown | {
@@ -103,6 +107,8 @@ def _values(hall: Hall, request: Request) -> dict[str, Any]:
         "rows": rows,
         "bets": bets,
         "questions": results.questions(hall),
+        "betting": (placed, len(playing)) if len(hall.opening.modes) > 1 else None,
+        "tongues": set(hall.tongues.values()),
         "bets_text": telling.bets_sentence(bets, t),
         "guessed": telling.guessed(bets, rows, t),
         "before": before,

@@ -22,10 +22,21 @@ def finding(rows: Sequence[ModeRow], t: Phrases) -> str:
     means = {"both": t.number(both.turns), "own": t.number(own.turns)}
     winner = truth(rows, "turns")
     if winner == "same":
-        return t.plain("answer.same", **means)
-    amount = round(abs(both.turns - own.turns), 1)
-    name = "answer.fewer" if winner == "mindreaders" else "answer.more"
-    return t.plain(name, count=amount, amount=t.number(amount), **means)
+        told = t.plain("answer.same", **means)
+    else:
+        amount = round(abs(both.turns - own.turns), 1)
+        name = "answer.fewer" if winner == "mindreaders" else "answer.more"
+        told = t.plain(name, count=amount, amount=t.number(amount), **means)
+    if all(reached == scored for reached, scored in (own.successes, both.successes)):
+        return told
+    # A talk that gave up early is short, too.
+    shares = {"own": own.successes, "both": both.successes}
+    return f"{told} {t.plain('answer.goals', **{name: share_of(pair, t) for name, pair in shares.items()})}"
+
+
+def share_of(pair: tuple[int, int], t: Phrases) -> str:
+    """How many of how many."""
+    return t.plain("room.of", some=pair[0], all=pair[1])
 
 
 def certainty(rows: Sequence[ModeRow], t: Phrases) -> str:
