@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
+import sqlite3
 import zipfile
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +97,55 @@ def test_a_small_archive_does_not_fill_the_memory(archive: Path, tmp_path: Path)
         bad.writestr("episodes/x.jsonl", b"\0" * 60_000_000)
     with pytest.raises(InvalidInput, match="unpacks to more than"):
         open_archive(file)
+
+
+DAMAGE = {
+    "UPDATE runs SET plan_json = '{'": "plan_json is not JSON",
+    "UPDATE runs SET plan_json = '{}'": "plan names no scenarios",
+    "UPDATE runs SET models_json = '[]'": "models_json is not JSON",
+    "UPDATE scenarios SET document_json = '{\"id\": 3}'": "scenarios without agents",
+    "UPDATE scenarios SET answer_json = '[]'": "answer_json is not JSON",
+    "UPDATE episodes SET mode = 'gods'": "unknown mode",
+    "DELETE FROM scenarios": "without a scenario",
+    "ALTER TABLE turns DROP COLUMN text": "turns.text is missing",
+}
+
+
+@pytest.mark.parametrize("change", DAMAGE)
+@pytest.mark.usefixtures("run")
+def test_rows_that_make_no_sense_are_found_by_the_check_and_explain_an_error(
+    change: str, store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with duckdb.connect(str(store.path)) as connection:
+        connection.execute(change)
+    for command in (["report", "@last"], ["db", "check"]):
+        code, told = localsim([*command, "--db", str(store.path)]), capsys.readouterr()
+        assert code == 5 and "unexpected" not in told.err
+    assert DAMAGE[change] in told.out
+
+
+@pytest.mark.usefixtures("run")
+def test_what_is_no_database_is_one_error(store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store.rows("SELECT 1")
+    whole = store.path.read_bytes()
+    files = {name: tmp_path / f"{name}.duckdb" for name in ("pipe", "folder", "half", "lite", "list")}
+    os.mkfifo(files["pipe"])
+    files["folder"].mkdir()
+    files["half"].write_bytes(whole[: len(whole) // 2])
+    with closing(sqlite3.connect(files["lite"])) as lite:
+        lite.execute("CREATE TABLE runs (run_id)")
+    with duckdb.connect(str(files["list"])) as connection:
+        connection.execute("CREATE TABLE _attached AS SELECT 0 AS position, NULL AS kind, NULL AS path")
+    said = (
+        "this is no file",
+        "this is no file",
+        "damaged or incomplete",
+        "not a DuckDB database",
+        "no list of databases",
+    )
+    for file, problem in zip(files.values(), said, strict=True):
+        code, told = localsim(["report", "--db", str(file)]), capsys.readouterr().err
+        assert code == 5 and f"{file}: " in told and problem in told
 
 
 @pytest.mark.usefixtures("run")

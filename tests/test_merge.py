@@ -257,7 +257,7 @@ def test_journals_and_partitions_are_taken_in(copies: Callable[[str], Store], tm
         "started_utc": "2026-11-25T00:00:00",
     }
     event |= {"finished_utc": None, "seed": 1, "repro": "stable", "parallel": 1, "episodes_planned": 1}
-    event |= {"plan_json": "{}", "models_json": "{}", "versions_json": "{}"}
+    event |= {"plan_json": '{"scenarios": []}', "models_json": "{}", "versions_json": "{}"}
     journal = Journal(one.path, event["run_id"])
     journal.append(from_json(event))
     alive = merged(output, one.path)[0]

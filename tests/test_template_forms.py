@@ -75,6 +75,7 @@ def test_a_system_text_that_is_repeated_or_moved_is_put_before_the_first_message
         assert template.folds_system and text == "[INST]S\n\nU[/INST]A</s>[INST]V[/INST]"
 
 
+TWOFOLD = "{% set n = namespace(x=1, y=1) %}{% for i in range(60) %}{% set n.x, n.y = "
 REFUSED = {
     "{{ raise_exception('only for tools') }}": "only for tools",
     "{% for m in messages %}{{ m.content.upper.nothing.more }}{% endfor %}": "no attribute 'nothing'",
@@ -85,6 +86,10 @@ REFUSED = {
     "{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(60) }}": "without an end",
     "{% set ns = namespace(x='xx') %}{% for i in range(60) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}": "memory",
     "{% set n = namespace(x=1) %}{% for i in range(60) %}{% set n.x = [n.x, n.x] %}{% endfor %}{{ n.x }}": "memory",
+    TWOFOLD + "[n.x, n.x], [n.y, n.y] %}{% endfor %}{{ n.x == n.y }}": "memory",
+    TWOFOLD + "(n.x, n.x), 1 %}{% endfor %}{{ {n.x: 1} }}": "memory",
+    TWOFOLD + "namespace(a=n.x, b=n.x), 1 %}{% endfor %}{{ n.x }}": "memory",
+    "{% set x = 'x' * 99999 %}{% for i in range(9999) %}{% if 'xy' in x %}{% endif %}{% endfor %}": "without an end",
     "{% set x %}xx{% endset %}" + "{% set x %}{{ x }}{{ x }}{% endset %}" * 40: "memory",
     "{{ 'x' * 10**10 }}": "memory",
     "{{ 9**9**9 }}": "memory",

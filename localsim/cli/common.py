@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from localsim.cli.progress import clean as clean
 from localsim.cli.progress import colour_of as colour_of
 from localsim.cli.progress import say as say
 from localsim.cli.progress import wants_json
-from localsim.errors import InvalidInput, writing
+from localsim.errors import DatabaseError, InvalidInput, writing
 from localsim.machine import PORT
 from localsim.store.database import Store
 
@@ -115,7 +116,23 @@ class Finite(click.FloatRange):
 
 def store_of(db: str | None) -> Store:
     """Open the store that --db names; it says when it must wait for the file, and which run `@last` is."""
-    return Store(paths.database_path(db), waiting=say, took=_say_which)
+    store = Store(paths.database_path(db), waiting=say, took=_say_which)
+    if (context := click.get_current_context(silent=True)) is not None:
+        context.with_resource(_explained(store))
+    return store
+
+
+@contextmanager
+def _explained(store: Store) -> Iterator[None]:
+    """Say what is wrong with a database where that explains an error of a command that nobody foresaw."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        if store.path.exists() and (problems := store.check()):
+            what = f"its rows do not fit together: {'; '.join(problems)}"
+            hint = "use a copy of it; localsim runs rm RUN removes a run that is damaged"
+            raise DatabaseError(what, where=str(store.path), hint=hint) from error
+        raise
 
 
 _BLIND = {"annotate", "play"}

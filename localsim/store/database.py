@@ -41,7 +41,7 @@ from localsim.store.lock import (
     sharing_of,
     transaction,
 )
-from localsim.store.making import ensure_schema, is_current, other_version, version_in
+from localsim.store.making import absent_column, ensure_schema, is_current, other_version, version_in
 from localsim.store.outside import attached
 from localsim.store.outside.sources import Source
 from localsim.store.queries.references import episode_of, is_last, run_of
@@ -94,7 +94,7 @@ class Store:
                 except (duckdb.DataError, duckdb.InvalidInputException) as error:
                     raise Unwritable(one_line(str(error)), where=str(self.path)) from error
                 except duckdb.Error as error:
-                    raise as_ours(error, self.path) from error
+                    raise as_ours(error, file_in(str(error)) or self.path) from error
                 finally:
                     _close(connection)
             finally:
@@ -185,12 +185,13 @@ class Store:
 
     def _connect(self, patience_s: float, *, read_only: bool, config: dict[str, Any]) -> Connection:
         """Connect; wait while another process holds the file, until patience ends."""
-        return patiently(
-            lambda: duckdb.connect(str(self.path), read_only=read_only, config=config),
-            self.path,
-            patience_s,
-            self._waiting,
-        )
+        if self.path.exists() and not self.path.is_file():  # DuckDB would wait for a pipe without an end
+            raise DatabaseError("this is no file", where=str(self.path), hint="choose a file with --db")
+
+        def connect() -> Connection:
+            return duckdb.connect(str(self.path), read_only=read_only, config=config)
+
+        return patiently(connect, self.path, patience_s, self._waiting)
 
     def _refuse_attached(self, connection: Connection) -> None:
         if attached.read_list(connection) is not None:
@@ -411,12 +412,10 @@ class Store:
     def check(self) -> list[str]:
         """Return one line for each defect: rows that contradict each other. [] for a sound file."""
         with self.reading() as connection:
-            found = []
-            for message, query in CHECKS.items():
-                row = connection.execute(query).fetchone()
-                if row and row[0]:
-                    found.append(f"{message}: {row[0]}")
-        return found
+            if absent := absent_column(connection):
+                return [f"{absent} is missing"]
+            counts = {message: connection.execute(query).fetchall()[0][0] for message, query in CHECKS.items()}
+        return [f"{message}: {count}" for message, count in counts.items() if count]
 
     def dataframe(self, query: str, run: str = "@last") -> Any:
         """Return the result of a query as a pandas DataFrame. Raises InvalidInput if pandas is not installed."""
@@ -450,11 +449,10 @@ class Store:
 
 
 def _ignore(*_message: object) -> None:
-    """Drop a message."""
+    return
 
 
 _FETCHED = 1000
-"""Rows in one fetch."""
 
 
 def _fetched(cursor: Connection, seconds: float | None, deadline: float | None) -> Iterator[tuple[Any, ...]]:
@@ -477,6 +475,8 @@ def _refused(seconds: float | None) -> Iterator[None]:
     except (duckdb.InterruptException, TimeoutError) as error:
         message = f"broken off after {seconds:g} s" if seconds else "broken off"
         raise InvalidInput(message, where="sql", hint="ask for less, or allow more time") from error
+    except (duckdb.IOException, duckdb.FatalException):
+        raise  # the file, not the query
     except (duckdb.Error, ValueError, OverflowError) as error:  # values that Python has no type for, too
         if "pytz" in str(error):
             hint = "write ::TIMESTAMP behind it, as in now()::TIMESTAMP"

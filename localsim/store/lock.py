@@ -164,12 +164,16 @@ def transaction(connection: Connection) -> Iterator[None]:
 def file_in(message: str) -> Path | None:
     """Return the path of the file that a message of DuckDB names in quotes; None if it names none."""
     match = re.search(r'"(/[^"]+|[A-Za-z]:[^"]+)"', message)
-    return Path(match[1]) if match else None
+    return Path(match[1]) if match and not match[1].endswith("_extension") else None
 
 
 def one_line(message: str) -> str:
     """Return the first paragraph of a message on one line."""
     return " ".join(message.split("\n\n")[0].split())
+
+
+_DAMAGED = re.compile(r"could not read|corrupt|serializ|internal error|invalidated", re.IGNORECASE)
+"""What DuckDB says about a file that was cut or changed."""
 
 
 def as_ours(error: Exception, path: Path) -> DatabaseError:
@@ -183,7 +187,13 @@ def as_ours(error: Exception, path: Path) -> DatabaseError:
         return DatabaseError(
             "written by a newer DuckDB than the one installed", where=str(path), hint="pip install -U duckdb"
         )
-    if "not a valid DuckDB database" in message:
+    if "replaying WAL" in message:
+        hint = "move this log away if it is of another database; else use a copy of both"
+        return DatabaseError(f"this log does not fit its database ({message})", where=str(path), hint=hint)
+    if _DAMAGED.search(message):
+        hint = "use a copy of it, or choose another file with --db"
+        return DatabaseError(f"the file is damaged or incomplete ({message})", where=str(path), hint=hint)
+    if "not a valid DuckDB database" in message or "external extension" in message or "_scanner" in message:
         return DatabaseError("not a DuckDB database", where=str(path), hint="choose another file with --db")
     if "Permission denied" in message or "read-only" in message.lower():
         return DatabaseError("no permission to write it", where=str(path), hint="choose another place with --db")

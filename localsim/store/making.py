@@ -33,8 +33,22 @@ def version_in(connection: Connection, name: str | None = None) -> str:
     if row is None:
         return ""
     column = "version" if row[1] == KEPT_IN else "max(number)"
-    found = connection.execute(f'SELECT {column} FROM "{row[0]}".main.{row[1]}').fetchone()
+    try:
+        found = connection.execute(f'SELECT {column} FROM "{row[0]}".main.{row[1]}').fetchone()
+    except UNKNOWN_NAME:  # another program's table of this name
+        return ""
     return str(found[0]) if found else ""
+
+
+def absent_column(connection: Connection, name: str | None = None) -> str:
+    """Return a column that a file, which may be attached as `name`, should have and has not; '' if it has all."""
+    rows = connection.execute(
+        "SELECT table_name, column_name FROM duckdb_columns() WHERE schema_name = 'main' "
+        "AND database_name = coalesce(?, current_database())",
+        [name],
+    ).fetchall()
+    wanted = {(table, column) for table in TABLES for column in TABLES[table].columns}
+    return ".".join(min(wanted - set(rows), default=()))
 
 
 def other_version(path: Path) -> DatabaseError:

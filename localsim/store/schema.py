@@ -17,6 +17,7 @@ from textwrap import fill
 from types import NoneType
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
+from localsim.conversation.episode import StoredMode
 from localsim.store.records import (
     APART,
     KEY,
@@ -272,6 +273,20 @@ VIEWS: dict[str, tuple[str, str]] = {
 """Name -> (comment, query)."""
 
 
+_JSON = dict.fromkeys(
+    ("models_json", "versions_json", "answer_json", "spec_json", "shown_json"), "json_type({0}) = 'OBJECT'"
+)
+"""Columns of which more is asked than that they are JSON."""
+_HAS_AGENTS = "json_type({0}, '$.agents') = 'ARRAY'"
+
+
+def _not(condition: str, column: str) -> str:
+    """Return the SQL condition that a column is no JSON, or JSON for which a condition does not hold."""
+    return (
+        f"NOT CASE WHEN json_valid({column}) THEN coalesce({condition.format(column)}, false) ELSE {column} IS NULL END"
+    )
+
+
 CHECKS = {
     "episodes without a run": "SELECT count(*) FROM episodes ANTI JOIN runs USING (run_id)",
     "episodes without a scenario": "SELECT count(*) FROM episodes ANTI JOIN scenarios USING (scenario_hash)",
@@ -297,6 +312,16 @@ CHECKS = {
         "SELECT count(*) FROM generations g LEFT JOIN contents c ON c.content_hash = g.prefill_hash "
         "WHERE c.content_hash IS NULL"
     ),
+    "episodes with an unknown mode": f"SELECT count(*) FROM episodes WHERE mode NOT IN {get_args(StoredMode)}",
+    "runs whose plan names no scenarios": "SELECT count(*) FROM runs WHERE "
+    + _not("json_exists({0}, '$.scenarios')", "plan_json"),
+    "scenarios without agents": f"SELECT count(*) FROM scenarios WHERE {_not(_HAS_AGENTS, 'document_json')}",
+    **{
+        f"{table} whose {name} is not JSON": f"SELECT count(*) FROM {table} WHERE {_not(_JSON.get(name, 'true'), name)}"
+        for table in TABLES
+        for name in TABLES[table].columns
+        if name.endswith("_json")
+    },
 }
 """Queries that count rows that must not exist."""
 

@@ -66,7 +66,7 @@ def item(request: Request) -> Response:
         progress=items.progress(every, done),
         shown=items.shown(current) if current else None,
         value=records.value_of(store, current) if current else None,
-        begun=f"{time.time():.1f}",
+        begun=f"{time.monotonic():.1f}",
         colours=marks.colours(current.episode.scenario.names) if current else {},
         address=_address(request, rater, ties),
     )
@@ -160,6 +160,7 @@ def _whole(text: str) -> int:
 
 def _seconds(begun: str) -> float | None:
     try:
-        return max(0.0, min(24 * 3600.0, time.time() - float(begun)))
+        seconds = time.monotonic() - float(begun)
     except ValueError:
         return None
+    return seconds if 0 <= seconds <= 24 * 3600 else None  # the computer was started anew

@@ -12,12 +12,14 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
+from itertools import chain
 from typing import Any, NoReturn
 
 from jinja2 import TemplateError, nodes
 from jinja2.ext import Extension, loopcontrols
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.utils import Namespace
 from jinja2.visitor import NodeTransformer
 
 _STEPS = 1_000_000
@@ -48,7 +50,7 @@ class _Generation(Extension):
 
 
 class _Counted(NodeTransformer):
-    """Sends what a template repeats, joins or keeps through filters that count it."""
+    """Sends what a template repeats, joins, compares or keeps through filters that count it."""
 
     def visit_For(self, node: nodes.For) -> nodes.Node:  # noqa: N802 - Jinja's name
         self.generic_visit(node)
@@ -62,6 +64,24 @@ class _Counted(NodeTransformer):
     def visit_AssignBlock(self, node: nodes.AssignBlock) -> nodes.Node:  # noqa: N802
         self.generic_visit(node)
         node.filter = nodes.Filter(node.filter, "_kept", [], [], None, None, lineno=node.lineno)
+        return node
+
+    def _made(self, node: nodes.Expr) -> nodes.Expr:
+        """Count what a literal holds: lists of lists grow twofold with each, and are compared item by item."""
+        self.generic_visit(node)
+        return node if getattr(node, "ctx", "load") == "store" else self._through("_kept", node)
+
+    visit_List = visit_Tuple = visit_Dict = _made  # noqa: N815
+
+    def visit_Compare(self, node: nodes.Compare) -> nodes.Node:  # noqa: N802
+        self.generic_visit(node)
+        for side in (node, *node.ops):
+            side.expr = self._through("_kept", side.expr)
+        return node
+
+    def visit_Test(self, node: nodes.Test) -> nodes.Node:  # noqa: N802
+        self.generic_visit(node)
+        node.node, node.args = self._through("_kept", node.node), [self._through("_kept", each) for each in node.args]
         return node
 
     @staticmethod
@@ -153,9 +173,11 @@ def _size(value: Any) -> int:
     total, waiting = 0, [value]
     while waiting and total <= _LONGEST:
         each = waiting.pop()
+        if isinstance(each, Namespace):
+            each = each._Namespace__attrs  # type: ignore[attr-defined]  # its text shows them
         if isinstance(each, list | tuple | set | dict):
             total += 1 + len(each)
-            waiting += each.values() if isinstance(each, dict) else each
+            waiting += chain(each, each.values()) if isinstance(each, dict) else each
         elif isinstance(each, int):
             total += abs(each) if each is value else 1
         else:

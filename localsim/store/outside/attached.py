@@ -17,15 +17,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from localsim.errors import DatabaseError, InvalidInput
 from localsim.store.journal import journal_folder
-from localsim.store.lock import Connection, Statement, patiently, scratch
+from localsim.store.lock import UNKNOWN_NAME, Connection, Statement, patiently, scratch
 from localsim.store.making import KEPT_IN
 from localsim.store.outside.converting import rows_sql
 from localsim.store.outside.partitions import LARGE, MANIFEST, Partition, read, read_manifest
-from localsim.store.outside.sources import Source, attach, find, quoted
+from localsim.store.outside.sources import Kind, Source, attach, find, quoted
 from localsim.store.schema import TABLES, VIEWS, text_sql, version
 
 LIST = "_attached"
@@ -52,13 +52,20 @@ def read_list(connection: Connection, name: str | None = None) -> list[Source] |
     Raises DatabaseError for a list that is not one.
     """
     found = connection.execute(
-        "SELECT database_name FROM duckdb_tables() WHERE table_name = ? AND database_name = coalesce(?, "
-        "current_database())",
+        "SELECT database_name, path FROM duckdb_tables() JOIN duckdb_databases() USING (database_name) "
+        "WHERE table_name = ? AND database_name = coalesce(?, current_database())",
         [LIST, name],
     ).fetchone()
     if found is None:
         return None
-    rows = connection.execute(f'SELECT kind, path FROM "{found[0]}".main.{LIST} ORDER BY position').fetchall()
+    query = f'SELECT kind, path FROM "{found[0]}".main.{LIST} ORDER BY position'
+    try:
+        rows = connection.execute(query).fetchall()
+    except UNKNOWN_NAME:
+        rows = [("", "")]
+    if any(kind not in get_args(Kind) or not path for kind, path in rows):
+        hint = "make it anew: localsim db attach ... -o FILE"
+        raise DatabaseError(f"its table {LIST} is no list of databases and folders", where=found[1], hint=hint)
     return [Source(kind, Path(path)) for kind, path in rows]
 
 

@@ -14,7 +14,7 @@ from typing import Literal
 
 from localsim.errors import DatabaseError, InvalidInput
 from localsim.store.lock import Connection
-from localsim.store.making import other_version, version_in
+from localsim.store.making import absent_column, other_version, version_in
 from localsim.store.outside.partitions import MANIFEST
 from localsim.store.schema import TABLES, text_sql, version
 
@@ -109,6 +109,8 @@ def attach(connection: Connection, path: Path, name: str, *, any_version: bool =
         problem = "not a database of localsim"
     elif missing and (current or any_version):
         problem = f"not a sound database of localsim: {missing[0]} is not a table"
+    elif current and (absent := absent_column(connection, name)):
+        problem = f"not a sound database of localsim: {absent} is missing"
     elif any("GENERATED ALWAYS" in (tables.get(table) or "").upper() for table in TABLES):
         problem = "not a sound database of localsim: a column is computed"
     if problem or not (current or any_version):

@@ -118,7 +118,7 @@ def _values(hall: Hall, request: Request) -> dict[str, Any]:
         "pairs": pairs,
         "do": "join" if not pairs else "talk" if going else "bet",
         "time": time.strftime("%H:%M"),
-        "minutes": int((time.time() - hall.opening.at) // 60) if hall.opening.at else 0,
+        "minutes": max(0, int((time.time() - hall.opening.at) // 60)) if hall.opening.at else 0,
         "ended_talks": ended,
         "going": going,
         "here": sum(seat["here"] for seat in seats),

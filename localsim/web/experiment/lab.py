@@ -55,6 +55,7 @@ class Lab(Floor):
         self.register: Roster = Roster(ordered(quotas, study.experiment.seed), ledger.events[1:])
         super().__init__(store, opening.run_id, terms_of(study, opening), self.register, ledger, say)
         self._begun = time.monotonic()
+        self._began_at = max([time.time(), *(float(each.get("at") or 0) for each in ledger.events[1:])])
         self._seen: dict[int, float] = {}
         self._waits: dict[tuple[int, int], float] = {}
         """Participant and number of talks -> when this server saw them wait."""
@@ -137,7 +138,7 @@ class Lab(Floor):
     def seconds_left(self, live: Live) -> float | None:
         """Seconds until the time of a talk is over; None without such a limit."""
         minutes = self.study.experiment.limits.minutes
-        return None if minutes is None else self.register.meetings[live.meeting.number].at + 60 * minutes - time.time()
+        return None if minutes is None else self.register.meetings[live.meeting.number].at + 60 * minutes - self._now()
 
     # ---- what participants do --------------------------------------------------------------------------------------
 
@@ -233,7 +234,11 @@ class Lab(Floor):
 
     def _note(self, event: str, participant: int, **fields: Any) -> None:
         """Record what a participant does now."""
-        self._record(event, participant=participant, **fields, at=round(time.time(), 1))
+        self._record(event, participant=participant, **fields, at=round(self._now(), 1))
+
+    def _now(self) -> float:
+        """The time of the clock, which goes on evenly if that is set while people talk, or before a restart."""
+        return self._began_at + time.monotonic() - self._begun
 
     def _away(self) -> dict[int, float]:
         """Participants whose place may be given to another person, with the seconds since their last sign of life."""
@@ -281,7 +286,7 @@ class Lab(Floor):
         self._record(
             "talk", talk=len(self.register.meetings) + 1, condition=arm.condition.id, place=place,
             scenario=self.study.scenarios.index(arm.scenarios[place]), mode=arm.condition.mode,
-            people=dict(zip(roles, (person.number for person in people), strict=False)), at=round(time.time(), 1),
+            people=dict(zip(roles, (person.number for person in people), strict=False)), at=round(self._now(), 1),
             index=self._index(arm.condition.id, place),
         )  # fmt: skip
 
@@ -311,7 +316,7 @@ class Lab(Floor):
 
     def leaves(self) -> bool:
         """End talks whose time is over, and those that a participant has left, in every round."""
-        minutes, now = self.study.experiment.limits.minutes, time.time()
+        minutes, now = self.study.experiment.limits.minutes, self._now()
         with self.changed:
             for number, meeting in list(self.register.meetings.items()):
                 if minutes is not None and now - meeting.at > 60 * minutes:
