@@ -33,12 +33,20 @@ def test_an_author_sees_that_a_scenario_can_show_omniscience(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file, bare, database = tmp_path / "desk.yaml", tmp_path / "bare.yaml", tmp_path / "a.duckdb"
+    page = tmp_path / "report.html"
     file.write_text(DESK)
     bare.write_text(
         DESK.replace(", terms: [resign]", "")
         .replace(", terms: [tea]", "")
         .replace("disclosed: leaving", "said: [resign]")
     )
+    known = tmp_path / "known.yaml"
+    known.write_text(DESK.replace("terms: [resign]", 'terms: ["{one}"]'))
+    assert command(["scenarios", "validate", str(known)]) == 0
+    assert f"! {known}@1: the term 'Ana' of the fact leaving is in the setting, so a check" in capsys.readouterr().out
+    for name in (file, bare):
+        assert command(["scenarios", "lint", str(name)]) == 3
+        assert f"localsim run {name} --mode agents,mindreaders -m scripted:omn" in capsys.readouterr().err
     assert command(["scenarios", "validate", str(file)]) == 0
     assert f"1 valid\n{file}: 6 different variants, {file}@1..6\n" == capsys.readouterr().out
     assert command(["scenarios", "show", str(file), "--reveal"]) == 0
@@ -47,6 +55,10 @@ def test_an_author_sees_that_a_scenario_can_show_omniscience(
 
     run = ["-m", "scripted:omniscient", "--mode", "agents,mindreaders", "--db", str(database)]
     assert command(["run", f"{file}@1..2", *run]) == 0
+    out, only = capsys.readouterr().out, "2 variants of one scenario: this tells about this story only"
+    assert "Everyday scenes: 2 variants of one scenario are too few to tell" in out
+    assert command(["report", "--db", str(database), "-o", str(page)]) == 0
+    assert f"These are {only}.</figcaption>" in page.read_text() and "turns from 1;" in page.read_text()
     rows = Store(database).rows("SELECT mode, avg(success::INT) AS s FROM v_episodes GROUP BY mode ORDER BY mode")
     assert [tuple(row.values()) for row in rows] == [("agents", 0), ("mindreaders", 1)]
     assert "nothing to name" not in capsys.readouterr().err

@@ -74,7 +74,7 @@ SHIPPED = ["esc7", "personascore", "roleplay", "sotopia", "support"]
 
 def test_the_rubrics_that_ship_are_valid_and_named_as_their_files() -> None:
     assert [file.stem for file in shipped_files("rubrics")] == SHIPPED
-    assert validated([str(file) for file in shipped_files("rubrics")]) == SHIPPED
+    assert [each.id for each in validated([str(file) for file in shipped_files("rubrics")])] == SHIPPED
     assert [len(shipped_rubric(name).dimensions) for name in SHIPPED] == [7, 5, 3, 7, 5]
 
 

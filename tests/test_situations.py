@@ -120,7 +120,7 @@ def test_a_name_means_the_first_casting_and_a_number_another_one(tmp_path: Path)
     own = tmp_path / "the_ferry_home.yaml"
     own.write_text(FERRY, encoding="utf-8")
     assert find_scenarios([f"{own}@2", str(own)])[0].scenario == casting("the_ferry_home", 2).scenario
-    assert validated([str(own), "the_ferry_home"]) == ["the_ferry_home"] * 2
+    assert [each.id for each in validated([str(own), "the_ferry_home"])] == ["the_ferry_home"] * 2
     with pytest.raises(InvalidInput, match="did you mean the_ferry_home"):
         find_scenarios(["the_fery_home@2"])
 

@@ -275,6 +275,8 @@ _ROLES = {
 
 def _designed(found: Design) -> Text:
     """Yield the plan for one family."""
+    from localsim.reports.validity.findings import ONE_STORY
+
     wanted, pilot = found.wanted, found.pilot
     key, contrast = wanted.outcome
     yield Styled(f"{title_of(family_of(found.family))}: {key}, {contrast}, difference {wanted.difference:g}", bold=True)
@@ -292,6 +294,8 @@ def _designed(found: Design) -> Text:
     for each, least in zip(seeds, found.smallest, strict=True):
         many = f"{least} scenarios" if least else "more than 500 scenarios"
         yield f"power {wanted.power:g} with {each}: {many}"
+    if found.variants:
+        yield f"The pilot's scenarios are variants of one: {ONE_STORY}. A general claim needs at least two stories."
     yield "The pilot's variances are estimates themselves: plan for more if it is small.\n"
 
 

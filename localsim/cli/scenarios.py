@@ -17,7 +17,7 @@ from localsim.conversation.scenario import LoadedScenario, Scenario, ScenarioFil
 from localsim.errors import InvalidInput, ScenarioInvalid, TooManyFailures, suggest
 from localsim.families import FAMILIES
 from localsim.reports.audit.prompts import playable
-from localsim.scenarios.find import find_scenarios
+from localsim.scenarios.find import find_casting, find_scenarios
 from localsim.scenarios.tagging import coverage
 from localsim.scenarios.writing import chosen, draw_sample, validated, variants_of, write_copy, write_generated
 
@@ -118,18 +118,22 @@ def _rules(found: Scenario) -> Text:
 def validate(files: tuple[str, ...]) -> Answer:
     """Report every problem of scenario files as file:line:column.
 
-    The files of people and of their relations are checked, too.
+    The files of people and of their relations are checked, too. A warning names each term that a check looks for and
+    that another agent is told at the start.
     """
     try:
         found = validated(files)
     except ScenarioInvalid as error:
         return Answer({"valid": False, "problems": [vars(problem) for problem in error.problems]}, (), error)
     many = variants_of(files)
+    warnings = [text for each in found for text in each.warnings]
     lines = [
+        *(Styled(f"! {text}", "yellow") for text in warnings),
         f"{len(found)} valid",
         *(f"{path}: {count} different variants, {path}@1..{count}" for path, count in many.items()),
     ]
-    return Answer({"valid": True, "problems": [], "scenarios": found, "variants": many}, lines)
+    data = {"valid": True, "problems": [], "warnings": warnings, "variants": many}
+    return Answer({**data, "scenarios": [each.id for each in found]}, lines)
 
 
 @scenarios.command()
@@ -141,7 +145,12 @@ def lint(situations: tuple[str, ...]) -> Answer:
     The solver must succeed; small talk, a yes-sayer and a refuser must fail; guessing must be right as often as the
     share of right settlements says; and the first prompts must hold nothing that their reader must not see.
     """
-    found = find_scenarios([each if "@" in each else f"{each}@1" for each in situations])
+    found = [find_casting(each) for each in situations]
+    for name, loaded in zip(situations, found, strict=True):
+        if loaded is None:
+            find_scenarios([name])
+            hint = f"localsim run {name} --mode agents,mindreaders -m scripted:omniscient --leaks"
+            raise InvalidInput("is a scenario, and lint is for situations", where=name, hint=hint)
     rows = [
         {
             "id": loaded.scenario.id,
@@ -149,6 +158,7 @@ def lint(situations: tuple[str, ...]) -> Answer:
             "problems": playable(loaded),
         }
         for loaded in found
+        if loaded
     ]
     error = InvalidInput("not every situation is playable", hint="see scenarios/situations/README.md")
     lines = [f"{row['id']}: {'; '.join(row['problems']) or 'playable'}, chance {row['chance']}" for row in rows]

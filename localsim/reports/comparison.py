@@ -22,7 +22,8 @@ from localsim.errors import InvalidInput
 from localsim.families import in_order
 from localsim.reports.evidence.playing import of_conditions
 from localsim.reports.measures import INVENTED, by_episode, by_name, hint_on, measures_of, of_family, sided, within
-from localsim.reports.validity.findings import Difference
+from localsim.reports.validity.findings import ONE_STORY, Difference
+from localsim.reports.validity.findings import scenarios as words_of
 from localsim.runs.plan import CONTRASTS, PRIMARY, Outcome, Plan, outcome_in, outcomes_of
 from localsim.store import conditions as spelling
 from localsim.store.conditions import Choice, Condition, names_of
@@ -79,6 +80,7 @@ class Compared(Difference):
     def as_json(self) -> dict[str, Any]:
         """Return a row of `compare --json`."""
         names = ("by_construction", "equivalence", "first", "second", "model", "primary", "secondary", "tests", "plays")
+        names += ("variants",)
         return {
             "family": self.family,
             **{"measure": self.measure.key, "heading": self.measure.heading, "kind": self.measure.kind},
@@ -130,7 +132,7 @@ def compare_chosen(
     alone = len(chosen) == 1 and chosen[0].whole
     declared = outcomes_of(json.loads(run_row(store, runs[0])["plan_json"])) if alone else None
     wanted = list(spelling.pairs_of(chosen))
-    left_out, told = unpaired(store, wanted), of_conditions(store, conditions)
+    left_out, told, stories = unpaired(store, wanted), of_conditions(store, conditions), queries.stories(store, *runs)
     found: list[Compared] = []
     for family, measure, values in values_of(store, runs, scores):
         by_condition = values
@@ -140,7 +142,8 @@ def compare_chosen(
             if by_condition.keys() >= set(pair) and (paired := _paired(*pair, by_condition)):
                 plays, missing = told.holds(family, pair), left_out[pair].get(family, [0, 0])
                 names = _named(*pair, conditions)
-                found.append(_compared(family, measure, pair, names, paired, margin, plays, missing))
+                row = _compared(family, measure, pair, names, paired, margin, plays, missing)
+                found.append(replace(row, variants=one_story(paired, stories)))
     if declared is None:  # between runs a measure names all of its differences
         keys = {each.key for each in secondary}
         named = {row.outcome for row in found if row.measure.key in keys}
@@ -149,6 +152,11 @@ def compare_chosen(
         named = set(secondary or declared.secondary) - {declared.primary}
         _check_named(map(str, secondary), {str(row.outcome) for row in found})
     return _in_roles(found, declared and declared.primary, named)
+
+
+def one_story(scenarios: Collection[str], stories: Mapping[str, str]) -> bool:
+    """Return True if these scenarios, given by their hashes, are several variants or castings of one."""
+    return len(scenarios) > 1 == len({stories[each] for each in scenarios})
 
 
 def _check_named(given: Iterable[str], known: Collection[str]) -> None:
@@ -389,6 +397,8 @@ def remarks(rows: Sequence[Compared]) -> Iterator[str]:
         yield INVENTED
     if any(row.contrast for row in rows):
         yield "information = mindreaders - agents; authorship = script - mindreaders; both = script - agents."
+    for many in sorted({row.test.scenarios for row in rows if row.variants}):
+        yield f"{words_of(many, variants=True)}: {ONE_STORY}."
     told = {(row.family, row.first, row.second): row.unpaired for row in rows if any(row.unpaired)}
     for (family, one, other), (first, second) in told.items():
         yield f"Left out, without a pair ({family}): {first} scenarios of {one}, {second} of {other}."

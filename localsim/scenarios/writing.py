@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput
-from localsim.families import FAMILIES
+from localsim.families import FAMILIES, family_of
 from localsim.scenarios.casting.cast import Sample, casted, sample
 from localsim.scenarios.casting.people import load_people, load_relations, parse_person, parse_relations
 from localsim.scenarios.casting.playing import try_out
@@ -81,12 +82,21 @@ VARIANTS = 500
 """So many variants of a file are checked."""
 
 
-def validated(references: Sequence[str]) -> list[str]:
-    """Check the files that the references name, of whatever kind, and return their ids.
+@dataclass(frozen=True)
+class Checked:
+    """A valid file."""
+
+    id: str
+    warnings: Sequence[str] = ()
+    """What several agents know although a check counts it as disclosed."""
+
+
+def validated(references: Sequence[str]) -> list[Checked]:
+    """Check the files that the references name, of whatever kind.
 
     Raises ScenarioInvalid with the problems of all files together.
     """
-    return each_read([source for reference in references for source in every_source(reference)], _id_of)
+    return each_read([source for reference in references for source in every_source(reference)], _checked)
 
 
 def variants_of(references: Sequence[str]) -> dict[str, int]:
@@ -108,22 +118,43 @@ def renamed(source: Source, name: str) -> str:
     return re.sub(r"^id: .*$", f"id: {name}", source.text, count=1, flags=re.MULTILINE)
 
 
-def _id_of(source: Source) -> str:
+def _checked(source: Source) -> Checked:
     text, name = source.text, source.path
     keys = keys_of(text)
     if "relations" in keys:
         parse_relations(text, name, load_people(Path(name).parent))
-        return source.name
+        return Checked(source.name)
     if keys & {"traits", "persona_type", "never_heard_of"}:
-        return parse_person(text, name).id
+        return Checked(parse_person(text, name).id)
     if "dimensions" in keys:
-        return parse_rubric(text, name).id
+        return Checked(parse_rubric(text, name).id)
     if keys & {"roles", "issues"}:
-        return parse_situation(text, name).id
+        return Checked(parse_situation(text, name).id)
+    numbers: list[int | None] = [None]
     if "vary" in keys:
-        for number in range(2, min(variants_in(text, name), VARIANTS) + 1):
-            parse_scenario(text, name, number)
-    return parse_scenario(text, name).scenario.id
+        numbers = [*range(1, min(variants_in(text, name), VARIANTS) + 1)]
+    loaded = [parse_scenario(text, name, number) for number in numbers]
+    found: dict[tuple[str, int, int], str] = {}  # the first variant that shows a defect tells it
+    for each in loaded:
+        for place, told in _known_to_others(each):
+            found.setdefault(place, f"{each.path}: {told}")
+    return Checked(loaded[0].scenario.id, list(found.values()))
+
+
+def _known_to_others(loaded: LoadedScenario) -> Iterator[tuple[tuple[str, int, int], str]]:
+    """Yield place and sentence for each term that a check looks for and another agent is told at the start."""
+    scenario, checked = loaded.scenario, {check.disclosed for check in loaded.answer.checks}
+    utters = family_of(scenario.family).span
+    for owner in scenario.agents:
+        told = [("the setting", [scenario.setting])]
+        for other in (each for each in scenario.agents if each is not owner):
+            known = [other.goal, other.secret or "", *(each.text for each in other.facts)]
+            told.append((f"what {other.name} is told", known))
+        for fact in (each for each in owner.facts if each.id in checked):
+            for (place, term), (number, (where, texts)) in product(enumerate(fact.terms), enumerate(told)):
+                if any(utters(text, term) for text in texts):
+                    why = f"the term {term!r} of the fact {fact.id} is in {where}, so a check can pass without telling"
+                    yield (fact.id, place, number), why
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,11 @@ from localsim.conversation.measures import Measure
 from localsim.families import family_of, title_of
 from localsim.families.base import SUCCESS
 from localsim.models.registry import labelled
-from localsim.reports.comparison import values_of
+from localsim.reports.comparison import one_story, values_of
 from localsim.reports.evidence import playing
 from localsim.reports.figures.draw import colour_of
 from localsim.reports.measures import measures_of, sided
+from localsim.reports.validity.findings import scenarios
 from localsim.runs.plan import CONTRASTS, Outcome, primary_of
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
@@ -52,6 +53,8 @@ class Paired:
     """The means of both modes over all pairs."""
     difference: stats.Paired
     """Second minus first."""
+    variants: bool = False
+    """True if its scenarios are variants or castings of one."""
     run_id: str = ""
     shown: bool = False
     """True if the run is named, because another picture has the same model."""
@@ -146,6 +149,7 @@ def _read_scores(store: Store, keys: set[str], runs: Mapping[str, _Run]) -> None
 
 
 def _of_run(store: Store, run_id: str, key: str, contrast: str, read: _Run) -> Iterator[Paired]:
+    stories = queries.stories(store, run_id)
     modes, withheld = CONTRASTS[contrast], playing.Playing(tuple(playing.cells_of(read.talks))).withheld
     for family, measure, by_condition in values_of(store, [run_id], read.scores, key, read.played):
         plain = (each for each in by_condition if each.name == each.mode)  # without grants
@@ -154,7 +158,8 @@ def _of_run(store: Store, run_id: str, key: str, contrast: str, read: _Run) -> I
             one, other = (named.get((mode, model), {}) for mode in modes)
             pair = stats.grouped((unit[0], (one[unit], other[unit])) for unit in sorted(one.keys() & other.keys()))
             if (family, model) not in withheld and pair:
-                yield replace(_made(family, model, measure, modes, pair), run_id=run_id)
+                drawn = _made(family, model, measure, modes, pair)
+                yield replace(drawn, variants=one_story(pair, stories), run_id=run_id)
 
 
 def _made(
@@ -222,9 +227,10 @@ def svg(found: Paired, name: str = "pair", ends: tuple[float, float] | None = No
 
     model = labelled(found.model, whole=False) + (f", {found.run_id}" if found.shown else "")
     title = f"{title_of(family_of(found.family))}: {found.measure.heading}, {model}"
+    over = scenarios(len(found.lines), variants=found.variants)
     told = (
         f"{found.modes[0]} {found.said(found.levels[0].value or 0)}, {found.modes[1]} "
-        f"{found.said(found.levels[1].value or 0)}; difference in {found.amount} over {len(found.lines)} scenarios"
+        f"{found.said(found.levels[1].value or 0)}; difference in {found.amount} over {over}"
     )
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="pair" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from localsim import stats
 from localsim.errors import InvalidInput
-from localsim.reports.comparison import pilot
+from localsim.reports.comparison import one_story, pilot
 from localsim.reports.validity.findings import Role
 from localsim.runs.plan import Outcome, outcomes_of
 from localsim.store.database import Store
+from localsim.store.queries import reports as queries
 from localsim.store.queries.runs import run_row
 
 SCENARIOS = (6, 8, 12, 16, 24, 32, 45, 64, 90)
@@ -44,12 +45,19 @@ class Design:
     """Number of scenarios -> power with each number of seeds."""
     smallest: Sequence[int | None] = ()
     """The least number of scenarios with the wanted power, with each number of seeds; None if MOST do not suffice."""
+    variants: bool = False
+    """True if the pilot's scenarios are variants or castings of one."""
 
     def as_json(self) -> dict[str, Any]:
         """Return a row of `design --json`."""
         wanted, seeds = self.wanted, list(map(str, self.wanted.seeds))
         table = [{"scenarios": count, "power": dict(zip(seeds, row, strict=True))} for count, row in self.table.items()]
-        named = {"measure": wanted.outcome.key, "contrast": wanted.outcome.contrast, "role": self.role}
+        named = {
+            "measure": wanted.outcome.key,
+            "contrast": wanted.outcome.contrast,
+            "role": self.role,
+            "variants": self.variants,
+        }
         sizes = {"difference": wanted.difference, "wanted": wanted.power, "family": self.family}
         found = {"pilot": self.pilot and self.pilot._asdict(), "problem": self.problem, "table": table}
         return {
@@ -72,7 +80,11 @@ def design(
     role: Role = "secondary" if outcome in declared.secondary else "exploratory"
     role = "primary" if outcome == declared.primary else role
     wanted = Wanted(outcome, difference, power, seeds)
-    found = [_of_family(family, groups, wanted, role) for family, groups in pilot(store, run_id, *outcome).items()]
+    stories = queries.stories(store, run_id)
+    found = [
+        replace(_of_family(family, groups, wanted, role), variants=one_story(groups, stories))
+        for family, groups in pilot(store, run_id, *outcome).items()
+    ]
     if not any(each.table for each in found):
         raise InvalidInput(
             f"a design needs differences that vary: {found[0].problem}",

@@ -34,6 +34,8 @@ class Difference:
     """After correction."""
     tests: int = field(default=0, kw_only=True)
     """The number of tests over which p is corrected; 0 if it is not."""
+    variants: bool = field(default=False, kw_only=True)
+    """True if its scenarios, several, are variants or castings of one."""
 
     @property
     def role(self) -> Role:
@@ -79,6 +81,11 @@ class Finding:
     """The number of tests over which p is corrected; 0 if it is not."""
     of: Difference | None = field(default=None, compare=False, repr=False)
     """What it was made from."""
+
+    @property
+    def many(self) -> str:
+        """The number of its scenarios in words."""
+        return scenarios(self.scenarios, variants=self.of is not None and self.of.variants)
 
     @property
     def too_few(self) -> bool:
@@ -237,7 +244,7 @@ def effect(cause: str, found: Finding, heading: str) -> str:
         low, high = (_size(abs(end), found.kind, "") for end in sorted(found.interval, key=abs))
         amount = amount_of(abs(found.difference), found.kind, sign="")
         way = f", from {' to '.join(levels)}" if levels else ""
-        known = f"95% interval {low} to {high}, {scenarios(found.scenarios)}"
+        known = f"95% interval {low} to {high}, {found.many}{_only(found)}"
         hint = f", which is {EXPLORATORY}" if found.verdict == "exploratory" else ""
         return f"{cause} {did} {heading} by {amount}{way} ({known}){hint}"
     known = ", ".join(known_of(found))
@@ -245,12 +252,12 @@ def effect(cause: str, found: Finding, heading: str) -> str:
         return f"one scenario cannot tell whether {cause} changes {heading} ({known})"
     if found.too_few:
         return (
-            f"{scenarios(found.scenarios)} are too few to tell whether {cause} changes {heading} ({known}): p cannot "
+            f"{found.many} are too few to tell whether {cause} changes {heading} ({known}): p cannot "
             f"be below {p_text(found.p_least)}"
         )
     if found.alike:
-        return f"{cause} changed {heading} by {known} in all {scenarios(found.scenarios)}, so it has no interval"
-    many = scenarios(found.scenarios)
+        return f"{cause} changed {heading} by {known} in all {found.many}, so it has no interval{_only(found)}"
+    many = found.many + _only(found)
     told = f"{', '.join(levels)} (difference {known}, {many})" if levels else f"{known} ({many})"
     return f"no effect of {cause} on {heading} was found: {told}" + (f", which {found.doubt}" if found.doubt else "")
 
@@ -277,9 +284,17 @@ def amount_of(value: float, kind: str, sign: str = "+") -> str:
     return f"{size}{points}" if float(size) else "less than a point" if points else "less than 0.01"
 
 
-def scenarios(count: int) -> str:
+def scenarios(count: int, *, variants: bool = False) -> str:
     """Return a number of scenarios in words."""
-    return f"{count} scenario{'s' if count != 1 else ''}"
+    return f"{count} variants of one scenario" if variants else f"{count} scenario{'s' if count != 1 else ''}"
+
+
+ONE_STORY = "this tells about this story only"
+"""What is said of a difference over variants or castings of one scenario."""
+
+
+def _only(found: Finding) -> str:
+    return f": {ONE_STORY}" if found.of is not None and found.of.variants else ""
 
 
 def _levels(found: Finding) -> list[str]:
