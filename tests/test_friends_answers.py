@@ -6,8 +6,8 @@ import pytest
 
 from localsim.conversation.transcript import Action, Turn
 from localsim.families.mutual_friends.answers import says_yes
-from localsim.families.mutual_friends.names import agreed, claims, friends_outcome
 from localsim.families.mutual_friends.lists import Lists
+from localsim.families.mutual_friends.names import agreed, claims, friends_outcome
 from tests.conftest import generated
 
 
