@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from localsim.conversation.transcript import Action, Turn
+from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.families.mutual_friends.answers import says_yes
 from localsim.families.mutual_friends.lists import Lists
 from localsim.families.mutual_friends.names import agreed, claims, friends_outcome
+from localsim.families.mutual_friends.scoring import scores
+from localsim.scenarios.find import shipped
 from tests.conftest import generated
 
 
@@ -260,3 +262,61 @@ def test_a_yes_is_told_from_words_that_begin_as_one(words: str, yes: bool) -> No
 def test_an_answer_picks_as_many_as_it_says(answer: str, names: set[str]) -> None:
     friends = {"Ann": ["Mia", "Jacob", "Carol"], "Bo": ["Mia", "Jacob", "Carol"]}
     assert set(agreed(two_turns("Do you know Mia, Jacob or Carol?", answer), friends)) == names
+
+
+DESCRIBED = "I have a friend who likes beekeeping and works at Tidal Power. You too?"
+OTHER = "I have a friend who likes calligraphy and works at Tidal Power. You too?"
+IDENTIFIED = [
+    f"{DESCRIBED} / Yes, that is Anton! / Great, bye!",
+    f"{DESCRIBED} / That must be Anton! / Great, bye!",
+    f"{DESCRIBED} / Anton! / Wow. Bye!",
+    f"{DESCRIBED} / Yes, Anton. / Wow. Bye!",
+    f"{DESCRIBED} / That's my friend Anton. / Goodbye!",
+    f"{DESCRIBED} / Yes, his name is Anton. / Goodbye!",
+    f"{DESCRIBED} / Then we both know Anton. / Bye!",
+    f"{DESCRIBED} / Hm, let me see. / So? / Yes! Anton it is. / Super!",
+    "i know a beekeeper at tidal / yes thats anton / cool bye",
+    "One of mine likes beekeeping. He works at Tidal Power. / Oh, it's Anton. / Nice, bye!",
+    "Do you know someone who likes beekeeping and works at Tidal Power? / Yes, I know Anton! / Great!",
+    "Do you know a beekeeper? / Yes, one, at Tidal Power. / Then it must be Anton! / Great, bye!",
+    "Do you know a beekeeper? / Yes! Where does yours work? / At Tidal Power. / Then it's Anton! / Bye!",
+    # A denied mistake about another friend does not count.
+    f"{OTHER} / Yes, that is Anton! / No. {DESCRIBED} / Then that is Anton! / Bye!",
+]
+NOT_IDENTIFIED = [
+    f"{DESCRIBED} / Is it Anton? / Great, bye!",
+    f"{DESCRIBED} / Maybe it's Anton. / Great, bye!",
+    f"{DESCRIBED} / It is not Anton. / Great, bye!",
+    f"{DESCRIBED} / No, I only know Anton. / Great, bye!",
+    f"{DESCRIBED} / Yes! / Great, bye!",
+    f"{DESCRIBED} / Yes, Anton or Ulrich! / Great, bye!",
+    f"{DESCRIBED} / My friend Anton likes surfing. / Great, bye!",
+    f"{DESCRIBED} / Yes, that is Eleni! / Great, bye!",
+    # Taken back.
+    f"{DESCRIBED} / Yes, that is Anton! / No, it is not.",
+    f"{DESCRIBED} / Yes, that is Anton! / Anton? I don't know Anton.",
+    f"{DESCRIBED} / Yes, that is Anton! Wait, no, I don't know him. / Great, bye!",
+    f"{DESCRIBED} / Yes, that is Anton! / Great! / Sorry, I mixed him up, I don't know Anton.",
+    # Not described in full, not true, or not of a friend in common.
+    "I have a friend who likes beekeeping. You too? / Yes, that is Anton! / Great, bye!",
+    "I have a friend at Tidal Power. You too? / Yes, that is Anton! / Great, bye!",
+    "I have a friend who likes beekeeping and works at Nordic Steel. / Yes, that is Anton! / Great, bye!",
+    "I have a friend who likes beekeeping and works at Cobalt Games. / Yes, that is Ismail! / Great, bye!",
+    "Somebody likes beekeeping and works at Redwood Motors. / Yes, that is Anton! / Great, bye!",
+    "None of my friends likes beekeeping and works at Tidal Power. / Anton! / Great, bye!",
+    f"{DESCRIBED} It is Anton. / Great, bye!",
+    # Who affirms everybody finds nobody.
+    f"{OTHER} / Yes, that is Anton! / {DESCRIBED} / Yes, that is Anton! / Bye!",
+    f"{OTHER} / Yes, I know them! / {DESCRIBED} / Yes, that is Anton! / Bye!",
+]
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"), [*((line, True) for line in IDENTIFIED), *((line, False) for line in NOT_IDENTIFIED)]
+)
+def test_a_friend_is_found_by_a_full_description_and_a_name(lines: str, found: bool) -> None:
+    loaded = shipped()["mutual_friends_02"]
+    said = [Turn(at, ("Quentin", "Marit")[at % 2], Action("speak", text)) for at, text in enumerate(lines.split(" / "))]
+    scored = {each.name: each for each in scores(Transcript(tuple(said)), loaded.scenario, loaded.answer)}
+    assert (scored["success"].value, scored["confirmed"].value) == (found, found)
+    assert scored["success"].reason == f"they agree on {'Anton' if found else 'nobody'}"

@@ -237,6 +237,83 @@ def test_a_known_friend_leaves_the_rest_to_the_others() -> None:
     assert last_guess(*lines, ana=ana, bo=bo).probability == pytest.approx(1 / 4), "one of the four that are left"
 
 
+QUENTIN = {
+    "Gideon": ("calligraphy", "tidal power"),
+    "Kenji": ("beekeeping", "nordic steel"),
+    "Anton": ("beekeeping", "tidal power"),
+    "Beatrix": ("calligraphy", "redwood motors"),
+    "Ismail": ("beekeeping", "cobalt games"),
+}
+MARIT = {
+    "Eleni": ("rowing", "redwood motors"),
+    "Ramona": ("surfing", "tidal power"),
+    "Anton": ("beekeeping", "tidal power"),
+    "Ulrich": ("calligraphy", "nordic steel"),
+    "Astrid": ("surfing", "redwood motors"),
+}
+BEES = "Do you know a beekeeper?"
+WORKED_OUT = [
+    # A short answer describes the person asked about.
+    f"{BEES} / Yes, one, at Tidal Power. / Then it must be Anton!",
+    f"{BEES} / One, she works at Tidal Power. / Anton!",
+    f"{BEES} / Two of them. One at Tidal Power. / Is it Anton?",
+    f"{BEES} / Yeah, one. Tidal Power! / Anton?",
+    f"{BEES} / Yes, but only at Tidal. / Anton?",
+    f"{BEES} / Yes, there is one at Tidal Power / Anton?",
+    f"{BEES} / Yes, my friend works at Tidal Power. / Anton!",
+    "Do you know any beekeepers? / 1 at Tidal Power / Anton?",
+    "Who works at Tidal Power? / Two: one likes beekeeping and one likes surfing. / Anton!",
+    "Anybody at Tidal? / Yeah, and he is a beekeeper. / Anton!",
+    "do u know anyone who likes beekeeping / yes at tidal power / is it anton?",
+    # Across turns, until the subject changes.
+    f"{BEES} / Yes. / Where? / At Tidal Power. / Anton!",
+    f"{BEES} / Yes. / At Nordic Steel? / No, at Tidal Power. / Anton!",
+    f"{BEES} / Yes, one. And you? / Yes, three. / Mine is at Tidal Power. / Anton!",
+    "Hi / One of my friends likes beekeeping. / Does he work at Tidal Power? / Yes, he does. / Anton!",
+    "Do you know someone at Nordic Steel who likes beekeeping? / No, but one at Tidal Power. / Anton!",
+    # A question by who affirms is a hint.
+    f"{BEES} / Yes! Does yours work at Tidal Power? / Yes. Is it Anton?",
+    f"{BEES} / Yes, I do. The one at Tidal Power? / Yes. Is it Anton?",
+    f"{BEES} / Yes, is he at Tidal Power? / Anton?",
+    f"{BEES} / Yes! Is yours with Tidal Power by any chance? / Anton?",
+    f"{BEES} / Yes. And yours, at Tidal Power? / Anton?",
+    "Hallo! / I have a friend who likes beekeeping. Does yours work at Tidal Power? / Yes! Is it Anton?",
+    "Beekeeping? / Yes! / Tidal Power? / Yes! / Anton?",
+]
+NOT_WORKED_OUT = [
+    f"{BEES} / Yes. / Is it Anton?",
+    f"{BEES} / Yes, one. / Then it must be Anton!",
+    f"{BEES} / Yes, not at Tidal Power. / Anton?",
+    f"{BEES} / Nice weather today. / Anton?",
+    "Anybody at Tidal Power? / Yes, one. / Anton?",
+    # It is not true.
+    f"{BEES} / Yes, one, at Nordic Steel. / Anton!",
+    "Do you know a calligrapher? / Yes! Does yours work at Tidal Power? / Yes. Is it Anton?",
+    # It is about somebody else, or about the speaker.
+    f"{BEES} / Hm. / Did you sleep well? / Yes, at Tidal Power. / Anton?",
+    f"{BEES} / Yes, and my boss is at Tidal Power. / Anton?",
+    f"{BEES} / Yes, and I work at Tidal Power. / Anton?",
+    f"{BEES} / Sure, they make great honey for Tidal Power's canteen. / Anton?",
+    f"{BEES} / Yes. Do you know anyone at Tidal Power? / Yes. Anton?",
+    f"{BEES} / No. / Anyone at Tidal Power? / Yes. / Anton?",
+    "Hello! / I am a beekeeper and live near Tidal Power. / Anton?",
+    "Hello! / I work at Tidal Power as a beekeeper. / Anton?",
+    "Do you know Eleni, who likes beekeeping? / Yes, at Tidal Power. / Anton?",
+    # Who denies gives no hint, and own words tell the speaker nothing.
+    f"{BEES} / No. Does yours work at Tidal Power? / Anton?",
+    "I know a beekeeper at Tidal Power. / Lovely weather. / It is Anton.",
+]
+
+
+@pytest.mark.parametrize(
+    ("lines", "worked_out"), [*((line, True) for line in WORKED_OUT), *((line, False) for line in NOT_WORKED_OUT)]
+)
+def test_a_deduction_is_no_untold_hit(lines: str, worked_out: bool) -> None:
+    said = [f"{('Quentin', 'Marit')[number % 2]}: {text}" for number, text in enumerate(lines.split(" / "))]
+    found = guesses(talk(*said).turns, Lists({"Quentin": QUENTIN, "Marit": MARIT}))[-1]
+    assert found.name == "Anton" and found.true and found.singled_out is worked_out
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10_000), st.integers(0, 3), st.sampled_from(["honest", "guesser", "list-reader"]))
 def test_chances_are_probabilities_and_a_first_guess_is_one_of_the_list(seed: int, common: int, player: str) -> None:

@@ -40,9 +40,11 @@ _NEW = re.compile(
 _OWN = re.compile(r"\bi(?:'m| am| also| really| do)* (?:works?|likes?|loves?|enjoys?|plays?|at|in|into)\b")
 """Words of a speaker about the speaker."""
 _ASKS_ON = re.compile(
-    r"\b(?:he|she|him|her|his|they|them|their|yours?|mine|one|ones|where|which|what|who|whose|more|too|either)\b"
+    r"\b(?:he|she|him|her|his|they|them|their|yours?|mine|ones?|where|which|what|who|whose|more|too|either|and you)\b"
 )
 """Words of a question about the person in question that names no value."""
+_YOU_MEAN = re.compile(r"\b(?:do |did )?you mean\b")
+_WORD = re.compile(r"[^\W\d][\w']*")
 _LONG = 12
 """Number of words from which a sentence without a value changes the subject."""
 _IS = r"(?:that|it|this|he|she|they|yours|mine|which)(?:'s| is| must be| has to be| would be| can only be|'d be|'ll be)"
@@ -81,7 +83,7 @@ def described(turns: Sequence[Turn], lists: Lists) -> dict[int, Said]:
             values = lists.values_in(lower)
             named = any(mentions(clause, name) for name in everybody)
             if values and not named:
-                goes_on = bool(subject) and _goes_on(lower, values.values(), answers=asked, alone=bool(told))
+                goes_on = bool(subject) and _goes_on(lower, values.values(), answers=asked, begun=bool(told))
                 denied = lower.endswith("?") and says_no(text)  # "No. Is he at Tidal Power?" tells nothing
                 told += _told(lower, set(values), subject if goes_on and not denied else frozenset(), lists)
                 clash = any(len(column & values.keys()) > 1 for column in lists.columns)
@@ -99,19 +101,19 @@ def _asks_elsewhere(lower: str) -> bool:
     return lower.endswith("?") and not _ASKS_ON.search(lower)
 
 
-def _goes_on(lower: str, values: Iterable[str], *, answers: bool, alone: bool) -> bool:
+def _goes_on(lower: str, values: Iterable[str], *, answers: bool, begun: bool) -> bool:
     """Return True if a sentence with values is about the person in question.
 
-    `answers`: the turn before asked; `alone`: the same turn has described somebody.
+    `answers`: the turn before asked; `begun`: the same turn has described somebody.
     """
-    rest = re.sub(
-        r"\b(?:do |did )?you mean\b|^(?:and )?my friend\b" if alone else r"\b(?:do |did )?you mean\b", " ", lower
-    )
+    rest = _YOU_MEAN.sub(" ", lower)
     for words in values:
         rest = rest.replace(words, " ")
-    if _OWN.search(lower) or not all(word in _LIGHT for word in re.findall(r"[\w']+", rest)):
+    if begun:
+        rest = rest.replace("my friend", " ")
+    if _OWN.search(lower) or not all(word in _LIGHT for word in _WORD.findall(rest)):
         return False
-    return answers and not alone or not _NEW.search(rest)
+    return answers and not begun or not _NEW.search(rest)
 
 
 def _told(lower: str, values: set[str], subject: Description, lists: Lists) -> Iterator[Told]:
@@ -181,11 +183,13 @@ def _given(turn: Turn, before: Turn | None, lists: Lists) -> list[str]:
     text = turn.action.text
     if turn.action.type not in ("speak", "leave") or says_no(text):
         return []
+    values = lists.values_in(plain(text)).keys()
     listed = all_friends(lists.names)
     return [
         name
         for name in lists.names[turn.speaker]
         if mentions(text, name)
+        and values <= set(lists.of[turn.speaker][name])
         and (_points_at(text, name) or verdict_on(turn, name, lists.names, False, before) == "yes")
         and not any(mentions(text, other) for other in listed if other != name)
     ]

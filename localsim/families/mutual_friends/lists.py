@@ -17,8 +17,8 @@ Description = frozenset[str]
 _VERB = re.compile(r"^(?:[a-z]+(?:s|ed) )?(?:(?:at|in|for|from|with|to|by|on) )?")
 _AND = re.compile(r"(?:,? and|,) (?=(?:likes|works|lives|attended|studied|prefers|has|is|plays|owns|speaks) )")
 """Only before a verb: a value may be "Johnson and Johnson" or "University of California, Davis"."""
-_NOT_OWN_JOB = r"(?<!as a )(?<!i'm a )(?<!i am a )"
-"""Who works as a baker need not like baking."""
+_A = r"(?<!as )(?<!i'm )(?<!i am )(?:an?|any|the|my|some|no|one|two|three|other) (?:keen |good |real )?"
+"""Words before somebody who does something; who is or works as a baker need not like baking."""
 
 
 @dataclass(frozen=True)
@@ -108,15 +108,15 @@ def _values(text: str, name: str) -> tuple[str, ...]:
 def _form(value: str, *, alone: bool) -> re.Pattern[str]:
     """Return the words that name a value; `alone` if its first word names no other."""
     head, _, last = value.rpartition(" ")
+    first, _, rest = value.partition(" ")
     ways = [re.escape(value)]
     if last.endswith("ing"):
         stem = last[:-3]
         short = stem[:-1] if stem[-2:-1] == stem[-1:] else stem
-        doer = rf"(?:{re.escape(stem)}(?:e|ed|ers?|ors?|es)|{re.escape(short)}s)"
-        ways.append(f"{_NOT_OWN_JOB}{re.escape(head)}[ -]?{doer}")
+        lead = re.escape(head) + "[ -]?"
+        ways += [f"{_A}{lead}{re.escape(stem)}(?:ers?|ors?)", f"{lead}(?:{re.escape(stem)}es|{re.escape(short)}s)"]
     elif last.endswith("y"):
-        ways.append(f"{_NOT_OWN_JOB}{re.escape(value[:-1])}(?:ers?|s)?")
-    if head and alone:
-        first, rest = value.split(maxsplit=1)
+        ways.append(f"{_A}{re.escape(value[:-1])}(?:ers?|s)?")
+    if rest and alone:
         ways.append(rf"(?:at|for|from|with) (?:the )?{re.escape(first)}(?: {re.escape(rest)})?")
     return re.compile(rf"(?<!\w)(?:{'|'.join(ways)})(?!\w)")

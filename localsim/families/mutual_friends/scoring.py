@@ -56,7 +56,8 @@ def _agreement(turns: Sequence[Turn], lists: Lists, outcome: FriendsOutcome, tru
     nobody.
     """
     known = identified(turns, lists)
-    stands = {**known, **agreed(turns, lists.names)}
+    stands = agreed(turns, lists.names)
+    stands |= {name: turn for name, turn in known.items() if name not in stands}
     false = [name for name in stands if name not in true]
     claim = next((turn.index for turn in turns if not true and not stands and _claims_a_friend(turn)), None)
     cited = {*stands.values(), *_some(outcome.named_turn), *_some(claim)}
