@@ -24,12 +24,17 @@ from localsim.web.classroom.hall import Hall
 from localsim.web.classroom.phone_pages import ENTRANCE, seat_name
 from localsim.web.guard import Access, hosts_of
 from localsim.web.phrases.table import Phrases, english, find
-from tests.test_browser import CHROMIUM, browser, picture, watched  # noqa: F401 - a fixture
+from tests.test_browser import CHROMIUM, browser, picture, until, watched  # noqa: F401 - a fixture
 from tests.test_class import free_port, hall_at
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="NO CHROMIUM HERE: apt-get install chromium")
 
 MY_TURN = ".now:text('It is your turn')"
+LAST_LINE_IN_VIEW = """(() => {
+    const [line, bar] = [".turns li:last-child", "form.reach"].map((each) => document.querySelector(each));
+    const { top, bottom } = line.getBoundingClientRect();
+    return top >= 0 && bottom <= bar.getBoundingClientRect().top + 1;
+})()"""
 PHONE, PROJECTOR = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 
 
@@ -149,9 +154,10 @@ def test_both_sides_are_in_reach_on_a_phone_and_a_lost_class_says_so(browser: Br
         page = pages[min(minds.meeting.people.values()) - 1]
         page.wait_for_selector("text=Your goal.")
         role = page.locator("h1").inner_text().removeprefix("You are ")
+        assert not page.get_by_role("radio", name="Your side").is_checked(), "the other side comes first"
         for agent in sorted(minds.spec.scenario.agents, key=lambda agent: agent.name != role):
-            if agent.name != role:
-                page.get_by_role("radio", name=agent.name).press("Space")
+            name = "Your side" if agent.name == role else agent.name
+            page.get_by_role("radio", name=name).press("Space")
             bar = page.locator("form.reach").bounding_box()
             for fact in agent.facts:
                 line = page.locator(".panel:visible").get_by_text(fact.text, exact=True).bounding_box()
@@ -231,6 +237,12 @@ def _talk(first: Page, second: Page, starter: str, scheme: str, t: Phrases) -> N
     newest = later.locator(".turns li").last.bounding_box()
     goal, words = later.locator(".task").bounding_box(), later.locator("textarea[name=text]").bounding_box()
     assert goal and words and newest and 0 <= goal["y"] < newest["y"] < words["y"] <= PHONE["height"] - 48, "in reach"
+    later.set_viewport_size({"width": 390, "height": 480})  # with its keyboard
+    later.locator("details.know").first.evaluate("known => known.open = true")
+    later.locator("textarea[name=text]").focus()
+    assert not later.locator("details.know[open]").count(), "the list makes room for the last line"
+    until(later, LAST_LINE_IN_VIEW)
+    later.set_viewport_size(PHONE)  # type: ignore[arg-type]
     later.check("input[name=leave]")
     later.fill("textarea[name=text]", "Goodbye!")
     checked(later, f"talk-later-{scheme}")

@@ -61,7 +61,7 @@ def test_leaks_are_told_as_not_looked_for_only_where_there_was_something_to_look
     open_game, hidden = generated("public_goods", 3), generated("mutual_friends", 3)
     told = {}
     for name, scenarios in (("open", (open_game,)), ("hidden", (hidden,)), ("both", (open_game, hidden))):
-        run = start(Plan(scenarios, ("agents",), "scripted:auto", seed=1), store, Quiet(), lambda _: None)
+        run = start(Plan(scenarios, ("agents",), "scripted:auto", seed=1), store, Quiet(), lambda _: None, leaks=False)
         data = report(store, run.run_id)
         told[name] = (head.unsearched(data), telling.unsearched(store, run.run_id))
         families_told = [row.family for row in data.comparison if head.gap(head.LEAKS, row)]

@@ -26,6 +26,7 @@ from localsim.reports.figures import pairs
 from localsim.reports.render.html import opening
 from localsim.runs import telling
 from localsim.runs import words as wording
+from localsim.runs.plan import primary_of
 from localsim.store.database import Store
 from localsim.store.episodes import load_episode
 from localsim.store.journal import Journal
@@ -154,7 +155,7 @@ def test_the_list_of_runs_has_readable_names_and_results_by_family_and_mode(
     for line in run.results:
         assert [cell.condition for cell in line.cells] == ["script", "agents", "mindreaders"]
         assert all(cell.success is not None and 0 <= cell.success <= 1 for cell in line.cells)
-    drawn = pairs.of_runs(made[0], [made[1]])
+    drawn = pairs.by_run(made[0], {made[1]: primary_of(run.row.plan_json)})[made[1]]
     assert [each.family for each in drawn] == ["mutual_friends", "craigslist"]
     shown = [(found.before, found.after) for line in run.results for found in line.outcomes]
     assert shown == [tuple(each.said(level.value or 0) for level in each.levels) for each in drawn]
@@ -166,6 +167,8 @@ def test_a_run_page_begins_with_its_answer_and_has_totals_in_column_heads(
 ) -> None:
     text = client.get(f"/runs/{made[1]}").text
     assert "Mutual friends: 2 scenarios are too few to tell whether seeing every side changes success (0 points" in text
+    assert "Every talk reached its goal, so the pictures show turns." in text
+    assert {each.measure.key for each in pairs.of_runs(made[0], [made[1]])} == {"turns"}
     assert text.index('class="answer"') < text.index('id="pairs"') < text.index('class="matrix')
     head = re.findall(r'<span class="total"><b>(\d+)%</b> goal reached</span><small>(\d) of (\d)', text)
     assert len(head) == 6 and {count for _, _, count in head} == {"1", "2"}

@@ -33,8 +33,8 @@ WIDTH, HEIGHT = 300, 180
 _TOP, _BOTTOM = 40.0, 154.0
 _SIDES = (96.0, 204.0)
 """Where the two modes stand."""
-_INSTEAD = "turns"
-"""The measure of pictures whose outcome, success, is 100% throughout and so says nothing."""
+INSTEAD = "turns"
+"""The measure of pictures whose outcome, success, is 100% throughout."""
 _SHAPES = {"agents": "circle", "script": "triangle"}
 """Mark of a mode; all others have a square."""
 
@@ -94,14 +94,21 @@ class Paired:
 def of_runs(store: Store, runs: Sequence[str]) -> list[Paired]:
     """Return the pictures of runs, by family and then in the order of the runs; the first run names the outcome.
 
-    What has no pairs of the two modes has no picture, and neither has a model whose talks do not play.
+    What has no pairs of the two modes has no picture, and neither has a model whose talks do not play. Success of 100%
+    throughout says nothing, so its pictures show turns.
     """
     outcome = primary_of(run_row(store, runs[0])["plan_json"])
-    found = [each for own in by_run(store, dict.fromkeys(runs, outcome)).values() for each in own]
+    found = _of_outcome(store, runs, outcome)
+    if outcome.key == SUCCESS.key and all(value == 1 for each in found for line in each.lines for value in line):
+        found = _of_outcome(store, runs, outcome._replace(key=INSTEAD))
     families = list(dict.fromkeys(each.family for each in found))
     several = Counter((each.family, each.model) for each in found)
     found = [replace(each, shown=several[each.family, each.model] > 1) for each in found]
     return sorted(found, key=lambda each: families.index(each.family))
+
+
+def _of_outcome(store: Store, runs: Sequence[str], outcome: Outcome) -> list[Paired]:
+    return [each for own in by_run(store, dict.fromkeys(runs, outcome)).values() for each in own]
 
 
 @dataclass
@@ -120,17 +127,8 @@ def by_run(store: Store, outcomes: Mapping[str, Outcome]) -> dict[str, list[Pair
         runs[row.run_id].played.append(row)
     for talk in playing.talks_of(store, *runs):
         runs[talk.run_id].talks.append(talk)
-    keys = {key for key, _ in outcomes.values()}
-    _read_scores(store, keys | ({_INSTEAD} if SUCCESS.key in keys else set()), runs)
-    return {run_id: _drawn(store, run_id, *outcomes[run_id], read) for run_id, read in runs.items()}
-
-
-def _drawn(store: Store, run_id: str, key: str, contrast: str, read: _Run) -> list[Paired]:
-    """The pictures of a run: of its primary outcome, but of turns where every talk reaches its goal."""
-    found = list(_of_run(store, run_id, key, contrast, read))
-    if key != SUCCESS.key or any(value < 1 for each in found for line in each.lines for value in line):
-        return found
-    return list(_of_run(store, run_id, _INSTEAD, contrast, read))
+    _read_scores(store, {key for key, _ in outcomes.values()}, runs)
+    return {run_id: list(_of_run(store, run_id, *outcomes[run_id], read)) for run_id, read in runs.items()}
 
 
 def _read_scores(store: Store, keys: set[str], runs: Mapping[str, _Run]) -> None:

@@ -40,6 +40,7 @@ from localsim.reports.results import Number, Result, shown
 from localsim.reports.validity import head
 from localsim.reports.validity.findings import ONE_STORY, scenarios
 from localsim.runs import words
+from localsim.runs.plan import outcomes_of
 from localsim.runs.telling import of_people
 from localsim.store.episodes import StoredEpisode
 
@@ -166,6 +167,8 @@ def _caption(data: Report) -> str:
     texts = [LINES]
     for many in sorted({len(each.lines) for each in data.pairs if each.variants}):
         texts.append(f"These are {scenarios(many, variants=True)}: {ONE_STORY}.")
+    if data.pairs and data.pairs[0].measure.key == pairs.INSTEAD != outcomes_of(data.run.plan).primary.key:
+        texts.append("Every talk reached its goal, so the pictures show turns.")
     if {row.mode for row in data.comparison} > {mode for each in data.pairs for mode in each.modes}:
         texts.append("Scripts are not compared here: one author writes both sides.")
     for model in dict.fromkeys(each.model for each in data.pairs if constructed(each.model)):
