@@ -117,6 +117,7 @@ Ben must not know.</think>\\n\\nMay: Hello there.
 analysisWe must greet.assistantfinalMay: Hello there.
 Here are my reasoning steps:\\nHm.\\n[BEGIN FINAL RESPONSE]\\nMay: Hello there.\\n[END FINAL RESPONSE]
 ◁think▷Hm.◁/think▷May: Hello there.
+<|open|>think<|sep|>Hm.<|close|>think<|sep|><|open|>response<|sep|>May: Hello there.<|close|>response<|sep|>
 Thinking: Ben must not know.\\nMay: Hello there.
 May (thinking): Ben must not know.\\nMay: Hello there.
 <b>May:</b> Hello there.
@@ -211,6 +212,9 @@ OF_SCRIPTS = {
     ("Zoé", "Jean-Luc"): {"Oui.": "Zoe: Oui.|Zoé répond : Oui.", "": "Jean Luc : Oui."},
     ("Agent 1", "Agent 2"): {"Hi.": "Agent1: Hi.|[Agent 1] Hi.", "": "Agent 2: Hi."},
     ("Dr. Bo Lee", "Mr. Kim"): {"Hi.": "Doctor Lee: Hi.|Bo: Hi.|Dr. Bo Lee, nodding: Hi.", "": "Kim: Hi."},
+    ("Łukasz Żółć", "Åse Đặng"): {"Hi.": "Lukasz Zolc: Hi.", "": "Ase Dang: Hi."},
+    ("Işıl", "Dʼángelo"): {"Hi.": "IŞIL: Hi.|Isil: Hi.", "": "D'Angelo: Hi.|D’Angelo: Hi."},
+    ("علی\u200cرضا", "ʻAulani"): {"Hi.": "علیرضا: Hi.|علي رضا: Hi.", "": "'Aulani: Hi.|Aulani: Hi."},
     ("Ann", "Anna"): {"Hi.": "Ann says: Hi.", "": "Anna: Hi."},
     ("Will", "Mark"): {
         "Will you tell me one thing: when?": "Will you tell me one thing: when?",

@@ -255,11 +255,20 @@ def test_who_reads_a_turn_comes_in_and_what_may_say_so_is_refused(tmp_path: Path
         "text\n1,Ana,Psst,Oh": "two columns have the name text",
         "mood\n1,Ana (to Ben),Psst,calm": "may speak to some only",
         "mood\n1,Ben -> Eve,Psst,calm": "may speak to some only",
+        "mood\n1,Ben to Eve,Psst,calm": "may speak to some only",
+        "mood\n1,Ben (thinking),Psst,calm": "may speak to some only",
         "mood\n1,Ana,[private to ['Ben']] Psst,calm": "a text for some only",
+        **{
+            f"mood\n1,Ana,{mark} Psst,calm": "a text for some only"
+            for mark in ("/w Ben", "DM to Ben:", "PM Ben:", "(Ben only)", "[only Ben can hear]", "[to Ben]", "(aside)")
+        },
     }.items():
         file.write_text(f"conversation,speaker,text,{row}\n1,Ben,Yes,\n1,Eve,Oh,\n")
         with pytest.raises(InvalidInput, match=problem):
             list(read_talks(file, "auto", nothing_found))
+    for public in ("(nods to Ben) Yes", "Only Ben can say", "[to be honest] No", "PM: the mail", "(to Ben) Yes"):
+        file.write_text(f"conversation,speaker,text\n1,Ana,{public}\n1,Ben,Yes\n")
+        assert isinstance(next(read_talks(file, "auto", nothing_found)), HumanTalk), public
     for whole in ({"readers": ["Ana"]}, {"turns": [{"speaker": "Ana", "text": "Psst", "meta": {"x": "Ben"}}]}):
         file.write_text(json.dumps({**WHOLE, **whole, "turns": [*whole.get("turns", []), *THREE]}))
         with pytest.raises(InvalidInput, match=may):

@@ -77,6 +77,10 @@ _TITLES = frozenset(
 )
 _LOOSE = re.compile("[\u0300-\u036f\u0591-\u05c7\u0640\u064b-\u065f\u0670\\W_]")
 """Accents, points and vowel marks that many leave out, and what stands between words."""
+_PLAIN = str.maketrans(
+    {**dict(zip("ıłøđðħŧيىك", "iloddhtییک", strict=True)), "æ": "ae", "œ": "oe", "þ": "th", **dict.fromkeys("ʻʼʾʿ")}
+)
+"""Letters that Unicode does not take apart, as those write them whose keyboard lacks them."""
 _LABELS = frozenset(
     "assistant|ai|bot|model|reply|response|answer|output|line|dialogue|my reply|my response|final answer|your reply|"
     "next line|final reply|final response|final|agent|text|me|you|i|myself|speak|speech|utterance|"
@@ -266,7 +270,7 @@ def plain_words(text: str) -> str:
 @lru_cache(maxsize=4096)
 def _loose(text: str) -> str:
     """Return a text without accents, points, spaces, hyphens and apostrophes."""
-    return _LOOSE.sub("", unicodedata.normalize("NFKD", plain_words(text)))
+    return _LOOSE.sub("", unicodedata.normalize("NFKD", plain_words(text))).translate(_PLAIN)
 
 
 def _who(label: str, words: str, names: Sequence[str], *, exact: bool) -> tuple[str, bool]:

@@ -49,9 +49,19 @@ _MAYBE_READERS = re.compile(
 _SOME_ONLY = re.compile(r"privat\w*|privé\w*|whisper\w*|hidden|secret|confidential|dm|direct( message)?", re.IGNORECASE)
 """A value of a column that says so."""
 _YES_NO = frozenset(("true", "false", "yes", "no", "1", "0", "x"))
-_MARKED = re.compile(r"\s*[\[({<*]+\s*(?:private|privately|whisper\w* to|only (?:to|for)|dm)\b", re.IGNORECASE)
+_MARKED = re.compile(
+    r"\s*(?:[\[({<*（【]+\s*(?:privat\w*|whisper\w*\s*(?:to\b|->|→|:)|only (?:to|for)\b|aside\b|inner\b|[dp]m\b)"
+    r"|/(?:w|whisper|msg|tell|[dp]m)\s)",
+    re.IGNORECASE,
+)
 """Begins a text that some only could read."""
-_AIMED = re.compile(r"(?:->|→|=>|>|\bto\b|\bwhisper|\bprivat|\baside\b|\bdm\b|\bonly\b)", re.IGNORECASE)
+_NAMED = re.compile(
+    r"\s*(?:(?=[\[({<*（【]+\s*(?:to\b|->|→|@|[^\])}>*）】]*\bonly\b))[^\])}>*）】]*|[dp]m\s[^:]{1,80}:)", re.IGNORECASE
+)
+"""Begins a text that only those could read whom it names."""
+_AIMED = re.compile(
+    r"(?:->|→|=>|>|\bto\b|\bwhisper|\bprivat|\baside\b|\b[dp]m\b|\bonly\b|\bthink|\bthought|\binner\b)", re.IGNORECASE
+)
 """Stands in the name of a speaker who may have spoken to some only."""
 _PUBLIC = "which would become public"
 RENAMED = "a name cannot be that of an agent here; Person A and so on stand for the speakers"
@@ -194,17 +204,23 @@ def _may_be_private(name: str, where: str) -> InvalidInput:
     return InvalidInput(f"{name!r} may say who reads a turn, {_PUBLIC}", where=where, hint=hint)
 
 
+def _names_in(text: str, speakers: Sequence[str], but: str) -> list[str]:
+    return [name for name in speakers if name != but and whole(name, re.IGNORECASE).search(text)]
+
+
 def _refuse_private(one: _Gathered, speakers: Sequence[str]) -> None:
     """Raise InvalidInput where a speaker, a text or a column may say that some only could read a turn."""
     for where, turn in one.turns:
         name = tidy(turn.speaker)
-        others = [other for other in speakers if other != name and whole(other, re.IGNORECASE).search(name)]
-        if problem_of(name) is not None and (others or _AIMED.search(name)):
+        others, bad, aimed = _names_in(name, speakers, name), problem_of(name) is not None, _AIMED.search(name)
+        if aimed and (bad or others) or bad and others:
             hint = "name only the speaker there, and who can read the turn in the column readers"
             raise InvalidInput(f"the speaker {name!r} may speak to some only, {_PUBLIC}", where=where, hint=hint)
         if (turn.secret or "").strip().casefold() in _YES_NO:
             raise _may_be_private("secret", where)
-        if _MARKED.match(turn.text):
+        mark = _NAMED.match(turn.text)
+        named = _names_in(mark[0], speakers, name) if mark else []
+        if _MARKED.match(turn.text) or 0 < len(named) < len(speakers) - 1:
             hint = "put who can read it into the column readers, and leave the mark out"
             raise InvalidInput(f"a text for some only, {_PUBLIC}: {turn.text[:60]!r}", where=where, hint=hint)
     names = [name for name in speakers if len(name) > 1 and problem_of(name) is None]
