@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ import click
 import pytest
 
 from localsim.__main__ import run
-from localsim.cli import _COMMANDS, cli
+from localsim.cli import _COMMANDS, cli, show
 from localsim.cli.common import Finite
 from localsim.cli.progress import Progress
+from localsim.families.mentions import Mention
 from localsim.models.registry import ModelFile
 from localsim.scenarios.parse import load_scenario
 
@@ -144,6 +146,23 @@ def test_show_tells_the_outcome_and_where_hits_are(capsys: pytest.CaptureFixture
     _, out, _ = ask(capsys, "show", err.split("localsim show ")[1].split(";")[0], "--scores")
     assert "Untold hits: turn 1." in out and "Untold facts: 0." in out and "is no untold fact" in out
     assert re.search(r"turns to friend: 1  \w+ names \w+ in turn 1", out), "readers count from 1"
+
+
+@pytest.mark.usefixtures("done")
+def test_show_says_where_a_first_mention_and_the_search_disagree(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ask(capsys, "run", FRIENDS, "-m", "scripted", "--leaks")[0] == 0
+    stored = show.load_episode
+    for kind, disclosed, said in (("none", 9, True), ("self", 2, True), ("self", 0, False), ("omniscient", 1, False)):
+        mention = Mention("one", ("Beatrix",), "receipts", 1, "Oscar", 0, 8)
+        leaks = [{"fact_id": "one", "turn": disclosed, "kind": kind, "probability": 1.0, "fact": "F.", "early": False}]
+        found = leaks if kind != "none" else []
+        monkeypatch.setattr(
+            show, "load_episode", lambda *a, f=found, m=mention: replace(stored(*a), leaks=f, mentions=[m])
+        )
+        _, out, _ = ask(capsys, "show", "@last")
+        assert ("name receipts in turn 2: a guess, or a leak" in " ".join(out.split())) is said, (kind, disclosed)
 
 
 def test_one_episode_is_not_called_episodes(capsys: pytest.CaptureFixture[str]) -> None:

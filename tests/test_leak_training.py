@@ -159,7 +159,8 @@ def test_a_checkpoint_of_another_training_is_not_continued(tmp_path: Path, capsy
 
 def test_the_parts_of_a_detector_make_the_whole() -> None:
     """What the figures call `both` is what the detector answers, gate included."""
-    rows = [Pair("Ana has sold her piano.", "Ana", "Ana", (), text) for text in ("I sold it.", "Rain again.", "Hm?")]
+    said = ("I sold it.", "Rain again.", "Hm?", "I sold my piano.")
+    rows = [Pair("Ana has sold her piano.", "Ana", "Ana", (), text) for text in said]
 
     class Told(LeakageDetector):
         def rows(self, pairs: Any) -> Any:
@@ -168,7 +169,7 @@ def test_the_parts_of_a_detector_make_the_whole() -> None:
 
         def read(self, pairs: Any) -> Any:
             every = [pair.utterance for pair in rows]
-            table = np.log(np.array([[0.2, 0.2, 0.6], [0.9, 0.05, 0.05], [0.5, 0.3, 0.2]]))
+            table = np.log(np.array([[0.2, 0.2, 0.6], [0.9, 0.05, 0.05], [0.5, 0.3, 0.2], [1, 1, 1]]))
             return table[[every.index(pair.utterance) for pair in pairs]].astype(np.float32)
 
     detector = Told(lambda texts: np.zeros((len(texts), 4), dtype=np.float32))
@@ -177,8 +178,10 @@ def test_the_parts_of_a_detector_make_the_whole() -> None:
     detector = detector.having(replace(detector.weights, gate=middle))  # type: ignore[assignment]
     parts = scores.parts_of(detector, rows)
     assert np.allclose(parts.both(detector.weights), detector.chances(rows))
-    assert np.allclose(parts.chance("reader alone", detector.weights), [0.6, 0.05, 0.2])
-    labelled = [LabelledPair(pair, label) for pair, label in zip(rows, ("disclosed", "none", "none"), strict=True)]
+    assert np.allclose(parts.chance("reader alone", detector.weights), [0.6, 0.05, 0.2, 1])
+    assert parts.both(detector.weights)[3, 2] > 0.99, "a quotation needs no reader"
+    labels = ("disclosed", "none", "none", "disclosed")
+    labelled = [LabelledPair(pair, label) for pair, label in zip(rows, labels, strict=True)]
     assert fit.mixed(detector.weights, labelled, parts).cheap in fit.MIXES
     assert texts_of(rows[0])[0].startswith("I has sold")
 
@@ -195,7 +198,7 @@ def test_the_figures_are_written_between_the_markers(tmp_path: Path, monkeypatch
 
     def guessed(_detector: Any, pairs: Any) -> scores.Parts:
         drawn = rng.dirichlet([1, 1, 1], size=(2, len(pairs)))
-        return scores.Parts(rng.random(len(pairs)), drawn[0], np.log(drawn[1]))
+        return scores.Parts(rng.random(len(pairs)), drawn[0], np.log(drawn[1]), np.zeros(len(pairs), dtype=bool))
 
     page = tmp_path / "page.md"
     page.write_text(f"before\n{table.BEGIN}\nold\n{table.END}\nafter\n")

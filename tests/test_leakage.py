@@ -20,6 +20,7 @@ from localsim.leakage import accuracy, features, wording
 from localsim.leakage.calibrate import calibrated
 from localsim.leakage.detector import VERSION, Finding, LeakageDetector, Weights
 from localsim.leakage.pairs import LabelledPair, Pair, PrivateFact, pairs_of, read_labelled
+from localsim.leakage.quotes import quotes
 from localsim.leakage.track import Row, decided, read, track
 from localsim.scenarios.parse import parse_scenario
 from localsim.store.database import Store
@@ -168,6 +169,76 @@ def test_better_than_cosine_where_cosine_fails(detector: LeakageDetector) -> Non
     ours = accuracy.auroc(truth, detector.chances([row.pair for row in hard])[:, 2])
     cosine = accuracy.auroc(truth, detector.rows([row.pair for row in hard])[:, features.NAMES.index("cos_fact")])
     assert ours is not None and cosine is not None and ours > cosine + 0.1
+
+
+BRANDT = "Brandt was dismissed for forging receipts."
+
+
+@pytest.mark.parametrize(
+    ("fact", "speaker", "said"),
+    [
+        (BRANDT, "Bo", BRANDT),
+        (BRANDT, "Ana", "I tell you: Brandt has already been dismissed for forging the receipts!"),
+        (BRANDT, "Bo", "Lindqvist has already rescued a swimmer and Brandt was dismissed for forging receipts."),
+        (BRANDT, "Bo", "I do not like him, and Brandt was dismissed for forging receipts, so should we ask Okafor?"),
+        (BRANDT, "Bo", "Castelli and Brandt were both liked, but Brandt was quietly dismissed for forging receipts."),
+        ("Okafor once won a chess cup.", "Bo", "Ana, you know this, and I know it too: Okafor won the chess cup."),
+        ("Ana has sold her grandmother's piano.", "Ana", "Well, I just sold my grandmother's piano."),
+        ("Ana has sold her grandmother's piano.", "Bo", "You sold your grandmother's piano, Ana."),
+        ("Ana's lowest price is $70.", "Ana", "All right. My lowest price is really $70."),
+        ("Ana Lee wants the window seat.", "Bo", "Ana Lee wants the window seat!"),
+        ("Ana is not invited to Harriet's wedding.", "Ana", "I'm not invited to Harriet's wedding, you know."),
+        ("It was Ana who broke the aquarium.", "Ana", "Sorry. It was I who broke the aquarium."),
+        ("Felix wird im Mai operiert.", "Bo", "Ach so, Felix wird im Mai operiert."),
+    ],
+)
+def test_a_fact_in_its_own_words_is_quoted(fact: str, speaker: str, said: str) -> None:
+    assert quotes(Pair(fact, "Ana", speaker, (), said))
+
+
+@pytest.mark.parametrize(
+    ("fact", "said"),
+    [
+        (BRANDT, "Castelli was dismissed for forging receipts."),
+        (BRANDT, "Brandt was dismissed for stealing laptops."),
+        (BRANDT, "Brandts was dismissed for forging receipts."),
+        (BRANDT, "I found the receipts."),
+        (BRANDT, "Brandt is good. Castelli was dismissed for forging receipts."),
+        (BRANDT, "Brandt was dismissed. Castelli was caught forging receipts."),
+        (BRANDT, "The brother of Brandt was dismissed for forging receipts."),
+        (BRANDT, "Brandt's brother was dismissed for forging receipts."),
+        (BRANDT, "Brandt was not dismissed for forging receipts."),
+        (BRANDT, "I never said that Brandt was dismissed for forging receipts."),
+        (BRANDT, "Was Brandt dismissed for forging receipts, and when?"),
+        (BRANDT, "Brandt was dismissed for forging receipts? And Castelli?"),
+        (BRANDT, "If Brandt was dismissed for forging receipts, take Castelli."),
+        (BRANDT, "Somebody said that Brandt was dismissed for forging receipts, and I told him that was nonsense."),
+        (BRANDT, "Dismissed for forging receipts: Brandt?"),
+        ("Ana is pregnant.", "You are pregnant, Ana."),
+        ("Ana's lowest price is $70.", "Your lowest price is $75."),
+        ("Ana has sold her grandmother's piano.", "Your mother has sold her grandmother's piano."),
+        ("Ana moves from Paris in March.", "You move to Paris in March."),
+        ("Ana has never finished a marathon.", "You have never finished a marathon under four hours."),
+    ],
+)
+def test_what_is_only_like_a_fact_is_not_quoted(fact: str, said: str) -> None:
+    assert not quotes(Pair(fact, "Ana", "Bo", (), said))
+
+
+def test_a_quotation_wins_over_the_reader(detector: LeakageDetector) -> None:
+    """The reader alone calls none of these turns a disclosure, and placed the second fact at the goodbye."""
+    facts = (
+        PrivateFact("a", "Jonas", BRANDT),
+        PrivateFact("b", "Lena", "Castelli was dismissed for stealing laptops."),
+    )
+    turns = (
+        ("Oskar", "Lindqvist has already rescued a swimmer and Brandt was dismissed for forging receipts."),
+        ("Lena", "Castelli was dismissed for stealing laptops."),
+        ("Oskar", "Goodbye, Lena."),
+    )
+    found = {leak.fact.id: leak for leak in track(detector, [(facts, turns)])[0].leaks}
+    assert [(found[name].turn, found[name].kind) for name in "ab"] == [(0, "omniscient"), (1, "self")]
+    assert found["a"].finding.probability > 0.99 and "forging receipts" in found["a"].finding.evidence
 
 
 def test_thresholds_are_fitted_to_labels(detector: LeakageDetector, tmp_path: Path) -> None:

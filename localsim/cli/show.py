@@ -20,6 +20,7 @@ from localsim.cli.common import HERE, Target, db_option, serve_pages, store_of, 
 from localsim.cli.progress import Reassurance, clean, colour_of
 from localsim.conversation.scenario import AnswerKey
 from localsim.errors import DatabaseError, InvalidInput, LocalsimError
+from localsim.families.mentions import Mention
 from localsim.models.registry import labelled
 from localsim.reports.evidence.interviews import options_of
 from localsim.reports.evidence.turns import hits_in, in_words, is_lucky, remark_on, unjudged_in, verdict_on
@@ -252,6 +253,17 @@ def _outcome(found: StoredEpisode, answer: AnswerKey) -> Iterator[str]:
         yield f"Untold facts: {len(told)}{where}."
         if hits_in(found) and not told:
             yield HIT_IS_NO_LEAK
+        if not told and (odd := _unexplained(found)):
+            named = ", ".join(f"{mention.term} in turn {mention.turn + 1}" for mention in odd)
+            yield f"But speakers who had not been told name {named}: a guess, or a leak that the search missed."
+
+
+def _unexplained(found: StoredEpisode) -> list[Mention]:
+    """Return the first mentions by an agent without such a fact, before the search finds that it was disclosed."""
+    first: dict[str, int] = {}
+    for leak in found.leaks:
+        first[leak["fact_id"]] = min(leak["turn"], first.get(leak["fact_id"], leak["turn"]))
+    return [each for each in found.mentions if not each.by_owner and each.turn <= first.get(each.fact_id, each.turn)]
 
 
 def _turn(found: StoredEpisode, turn: dict[str, Any], width: int) -> Text:

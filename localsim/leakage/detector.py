@@ -1,8 +1,9 @@
 """The leakage detector: does an utterance disclose a private fact, hint at it or neither, and by which words?
 
-It covers statements, short answers to a question, numbers in words, paraphrases that sentence embeddings recognise, and
-leaks by an agent that could not know the fact. It does not cover irony, inference over several turns, or facts that
-only an outsider can put together. Its accuracy on labelled pairs is stored with its weights (`accuracy`).
+It covers quotations, other statements, short answers to a question, numbers in words, paraphrases that sentence
+embeddings recognise, and leaks by an agent that could not know the fact. It does not cover irony, inference over
+several turns, or facts that only an outsider can put together. Its accuracy on labelled pairs is stored with its
+weights (`accuracy`).
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ from localsim.leakage import curve, features, wording
 from localsim.leakage.curve import DEFAULT_SHARE, Point
 from localsim.leakage.features import Encode, Wanted
 from localsim.leakage.pairs import Label, Pair
+from localsim.leakage.quotes import QUOTED, quotes
 from localsim.leakage.reader import FILE, PairReader
 from localsim.store.records import hash_of
 
-VERSION = "7"
+VERSION = "8"
 WEIGHTS = Path(__file__).with_name("weights.json")
 BUILT_IN = "built-in"
 """Name of the weights that ship with localsim."""
@@ -239,6 +241,7 @@ class Finding:
 
 class LeakageDetector:
     """Classifies pairs in batches and two stages: cheap features for all pairs, the reader for those that may be leaks.
+    A rule decides about quoted facts.
 
     Loads the embedding model with the first batch, unless `encode` is given. Without the reader it is much faster and
     much worse with denials and other people's stories.
@@ -285,14 +288,16 @@ class LeakageDetector:
         return features.crossed(features.matrix(pairs, self._encode))
 
     def _chances(self, pairs: Sequence[Pair], rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
-        cheap = self.weights.probabilities(rows)
-        if not self._use_reader:
-            return cheap
-        read = np.full(cheap.shape, np.nan)
-        passed = np.flatnonzero(cheap[:, 1] + cheap[:, 2] >= self.weights.gate)
-        if len(passed):
-            read[passed] = self.read([pairs[int(place)] for place in passed])
-        return combined(cheap, read, self.weights.cheap)
+        found = self.weights.probabilities(rows)
+        quoted = np.array([quotes(pair) for pair in pairs], dtype=np.bool_)
+        if self._use_reader:
+            read = np.full(found.shape, np.nan)
+            passed = np.flatnonzero((found[:, 1] + found[:, 2] >= self.weights.gate) & ~quoted)
+            if len(passed):
+                read[passed] = self.read([pairs[int(place)] for place in passed])
+            found = combined(found, read, self.weights.cheap)
+        found[quoted] = QUOTED
+        return found
 
     def read(self, pairs: Sequence[Pair]) -> npt.NDArray[np.float32]:
         """Return the reader's log-probabilities (pairs, 3) of none, hint and disclosed."""

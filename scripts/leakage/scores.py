@@ -12,6 +12,7 @@ import numpy.typing as npt
 from localsim.leakage import features
 from localsim.leakage.detector import Finding, LeakageDetector, Weights, combined
 from localsim.leakage.pairs import LabelledTranscript, Pair, pairs_of
+from localsim.leakage.quotes import QUOTED, quotes
 from localsim.leakage.track import Row
 
 Floats = npt.NDArray[np.float64]
@@ -27,11 +28,15 @@ class Parts:
     """Probabilities (pairs, 3) of the cheap classifier."""
     read: Floats
     """Log-probabilities (pairs, 3) of the reader, which read every pair."""
+    quoted: npt.NDArray[np.bool_]
+    """True where the utterance quotes the fact."""
 
     def both(self, weights: Weights) -> Floats:
         """Return the probabilities (pairs, 3) of the detector, which asks its reader only beyond the gate."""
         passed = self.cheap[:, 1] + self.cheap[:, 2] >= weights.gate
-        return combined(self.cheap, np.where(passed[:, None], self.read, np.nan), weights.cheap)
+        found = combined(self.cheap, np.where(passed[:, None], self.read, np.nan), weights.cheap)
+        found[self.quoted] = QUOTED
+        return found
 
     def chance(self, part: str, weights: Weights) -> Floats:
         """Return how sure one of PARTS is of a disclosure, from 0 to 1."""
@@ -47,7 +52,8 @@ def parts_of(detector: LeakageDetector, pairs: Sequence[Pair]) -> Parts:
     print(f"reading {len(pairs)} pairs", file=sys.stderr, flush=True)
     rows = detector.rows(pairs)
     cosine = rows[:, features.NAMES.index("cos_fact")].astype(np.float64)
-    return Parts(cosine, detector.weights.probabilities(rows), detector.read(pairs).astype(np.float64))
+    quoted = np.array([quotes(pair) for pair in pairs], dtype=np.bool_)
+    return Parts(cosine, detector.weights.probabilities(rows), detector.read(pairs).astype(np.float64), quoted)
 
 
 def pairs_in(talks: Sequence[LabelledTranscript]) -> list[Pair]:
