@@ -106,7 +106,11 @@ _UNTOLD = {"peeking", "omniscient_leaks", "unearned"}
 def conclusions(data: Report) -> list[str]:
     """Return what a report says in short: whose talks do not play, and at most MOST sentences with amounts."""
     silent, told = data.playing.sentences(), data.aloud.conclusions if data.aloud else ()
-    return [*silent[:1], *(told[:MOST] or [each for each in answer(data) if each not in silent][:MOST])]
+    return [
+        *silent[:1],
+        *_first(data),
+        *(told[:MOST] or [each for each in answer(data) if each not in silent + _first(data)][:MOST]),
+    ]
 
 
 MOST = 3
@@ -122,7 +126,11 @@ def answer(data: Report) -> list[str]:
     told, own = data.aloud.conclusions if data.aloud else (), data.headline.sentences
     models = dict.fromkeys(row.model for row in data.comparison if not row.other)
     which = [f"Of run {data.run.run_id}, by {' and '.join(map(labelled, models))}:"] if told and own else []
-    return [*data.playing.sentences(), *told, *which, *own]
+    return [*data.playing.sentences(), *_first(data), *told, *which, *own]
+
+
+def _first(data: Report) -> list[str]:
+    return list(dict.fromkeys(each.text for each in data.remarks if each.first))
 
 
 def _nothing(run: Run, failed: int) -> str:
