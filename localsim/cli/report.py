@@ -193,6 +193,8 @@ def card(
         with writing(output):
             Path(output).write_text(markdown(made), encoding="utf-8")
         say(f"wrote {output}")
+        if gaps := [] if lint else missing(made):
+            say(f"! {len(gaps)} fields are empty: localsim card --lint lists them, --template writes a file for them")
     elif as_json:
         print_json(made)
     elif not lint:
@@ -387,6 +389,9 @@ def plot(
     with writing(output), Reassurance("drawing the figures"):
         run_id, others = _first_and_others(store, conditions)
         chosen = [store.run_id(each) for each in people]
+        if alone and set(forms) - {"svg"}:
+            hint = "leave -f out; a browser or `rsvg-convert -f pdf difference.svg` makes a PDF of it"
+            raise InvalidInput("--difference writes SVG alone", where=f"-f {', '.join(forms)}", hint=hint)
         if alone:
             files = difference(store, list(dict.fromkeys([run_id, *(each.run_id for each in others)])), output)
         else:
@@ -485,4 +490,5 @@ def compare(
             yield f"{found.hidden} more measures: {shlex.join(['localsim', 'compare', *conditions, '--all'])}"
         yield from found.lines
 
-    return Answer([row.as_json() for row in found.rows], text())
+    error = None if found.rows else InvalidInput("there is nothing to compare", hint=found.hint)
+    return Answer([row.as_json() for row in found.rows], text(), error)

@@ -18,6 +18,7 @@ from localsim.models.registry import labelled
 from localsim.reports.document import Cell, Column, Count, Report, Run, Table, Term
 from localsim.reports.figures.references import beside, heading, sentences
 from localsim.reports.results import Result, shown
+from localsim.runs.plan import outcomes_of
 from localsim.runs.telling import of_people
 from localsim.runs.words import HIT_IS_NO_LEAK, MARKS, conversations
 
@@ -191,10 +192,11 @@ def constants(
 
 
 def _kept(data: Report, family: str) -> set[str]:
-    """Return the keys that always stand in the head: success, length, what the answer of the family is about, and how
-    many talks play if that withholds an answer.
+    """Return the keys that always stand in the head: success, length, what the answer of the family is about, declared
+    secondary outcomes, and how many talks play if that withholds an answer.
     """
     told = {each.about.key for each in data.headline.families if each.family == family}
+    told |= {each.key for each in outcomes_of(data.run.plan).secondary}
     withheld = any(each == family for each, _ in data.playing.withheld)
     return {SUCCESS.key, LENGTH} | told | ({PLAYS} if withheld else set())
 
