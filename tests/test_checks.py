@@ -212,6 +212,8 @@ def test_success_and_checks_of_the_author_are_outcomes_everywhere(
     ):
         assert command(["design", "@last", "--difference", "0.2", *options.split(), *database]) == 3
         assert said in capsys.readouterr().err
+    assert command(["design", "--rates", ".1,.4", "--seeds", "1"]) == 0
+    assert "power 0.8 with 1 seed: 37 scenarios" in capsys.readouterr().out
 
 
 # ---- curves --------------------------------------------------------------------------------------------------------

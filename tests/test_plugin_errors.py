@@ -479,7 +479,7 @@ def test_a_game_without_private_facts_is_reported_without_leaks_and_without_the_
         assert not [word for word in ("too early", "untold fact", "leakage detector") if word in text]
     starter = {"starter": {"kind": "llama", "file": "localsim-starter.gguf"}}
     (only,) = of_models(starter, ["pots"])
-    assert "starter is a very small model and was not trained on “Pots”" in only.text and only.families == ["pots"]
+    assert "It plays “Pots” poorly" in only.text and only.families == ["pots"] and only.first
     taught, strange = of_models(starter, ["pots", "mutual_friends"])
     assert "It learnt from scripted players" in taught.text and taught.families == ["mutual_friends"]
     assert strange == only

@@ -193,6 +193,8 @@ def card(
         with writing(output):
             Path(output).write_text(markdown(made), encoding="utf-8")
         say(f"wrote {output}")
+        if gaps := [] if lint else missing(made):
+            say(f"! {len(gaps)} fields are empty: localsim card --lint lists them, --template writes a file for them")
     elif as_json:
         print_json(made)
     elif not lint:
@@ -222,13 +224,30 @@ def _seeds(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[in
     return tuple(dict.fromkeys(map(int, parts)))
 
 
+def _rates(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[float, float] | None:
+    if value is None:
+        return None
+    try:
+        first, second = map(float, value.split(","))
+    except ValueError:
+        first = second = -1.0
+    if not (0 <= first <= 1 and 0 <= second <= 1) or first == second:
+        raise click.BadParameter("two different shares from 0 to 1 with a comma, such as .1,.4")
+    return first, second
+
+
 @click.command()
 @click.argument("run", default="@last", shell_complete=completion.runs)
 @click.option(
     "--difference",
     type=Finite(),
-    required=True,
     help="Plan to find a difference of this size, in units of the measure (.2 is 20 points of a share).",
+)
+@click.option(
+    "--rates",
+    metavar="A,B",
+    callback=_rates,
+    help="Instead of a pilot, assume that this share of conversations succeeds in the first and the second mode.",
 )
 @click.option(
     "--measure", metavar="KEY", help="Plan for this measure, by its key in `report --json` [the primary outcome]."
@@ -245,7 +264,9 @@ def _seeds(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[in
 )
 @db_option
 @answers
-def design(run: str, difference: float, db: str | None, **options: Any) -> Answer:
+def design(
+    run: str, difference: float | None, rates: tuple[float, float] | None, db: str | None, **options: Any
+) -> Answer:
     """Plan a study from a pilot run: how many scenarios and seeds find a difference, with what power.
 
     Studies are simulated with the pilot's variance between and within scenarios, and tested as `compare` tests them.
@@ -253,11 +274,16 @@ def design(run: str, difference: float, db: str | None, **options: Any) -> Answe
     \b
     localsim design @last --difference .2
     localsim design @last --difference 2 --measure turns --contrast both --seeds 1,3
+    localsim design --rates .1,.4
     """
+    from localsim.reports.validity.design import assumed
     from localsim.reports.validity.design import design as designed
 
-    if difference == 0:
-        raise click.BadParameter("a difference that is not 0", param_hint="--difference")
+    if rates and difference is None:
+        planned = assumed(*rates, options["seeds"], options["power"])
+        return Answer([planned.as_json()], _designed(planned))
+    if not difference or rates:
+        raise click.BadParameter("give a difference that is not 0, or --rates without it", param_hint="--difference")
     store = store_of(db)
     run_id = store.run_id(run)
     about = options["measure"] or "", options["contrast"] or ""
@@ -279,16 +305,18 @@ def _designed(found: Design) -> Text:
 
     wanted, pilot = found.wanted, found.pilot
     key, contrast = wanted.outcome
-    yield Styled(f"{title_of(family_of(found.family))}: {key}, {contrast}, difference {wanted.difference:g}", bold=True)
+    title = title_of(family_of(found.family)) if found.family else "Assumed rates"
+    yield Styled(f"{title}: {key}, {contrast}, difference {wanted.difference:g}", bold=True)
     if not found.table or pilot is None:
         yield f"no plan: {found.problem}\n"
         return
-    yield _ROLES[found.role]
-    apart = "" if pilot.separated else ", not told apart because each scenario has one pair"
-    yield (
-        f"pilot of {pilot.scenarios} scenarios: variance {pilot.between:.3g} between scenarios and "
-        f"{pilot.within:.3g} within{apart}"
-    )
+    if found.family:
+        apart = "" if pilot.separated else ", not told apart because each scenario has one pair"
+        yield _ROLES[found.role]
+        yield (
+            f"pilot of {pilot.scenarios} scenarios: variance {pilot.between:.3g} between scenarios and "
+            f"{pilot.within:.3g} within{apart}"
+        )
     seeds = [f"{each} seed" if each == 1 else f"{each} seeds" for each in wanted.seeds]
     yield Table(["scenarios", *(f"power, {each}" for each in seeds)], [[n, *row] for n, row in found.table.items()])
     for each, least in zip(seeds, found.smallest, strict=True):
@@ -296,7 +324,10 @@ def _designed(found: Design) -> Text:
         yield f"power {wanted.power:g} with {each}: {many}"
     if found.variants:
         yield f"The pilot's scenarios are variants of one: {ONE_STORY}. A general claim needs at least two stories."
-    yield "The pilot's variances are estimates themselves: plan for more if it is small.\n"
+    if found.family:
+        yield "The pilot's variances are estimates themselves: plan for more if it is small.\n"
+    else:
+        yield "All scenarios are assumed to be alike, and real ones are not: plan for more, and run a pilot.\n"
 
 
 @click.command()
@@ -358,6 +389,9 @@ def plot(
     with writing(output), Reassurance("drawing the figures"):
         run_id, others = _first_and_others(store, conditions)
         chosen = [store.run_id(each) for each in people]
+        if alone and set(forms) - {"svg"}:
+            hint = "leave -f out; a browser or `rsvg-convert -f pdf difference.svg` makes a PDF of it"
+            raise InvalidInput("--difference writes SVG alone", where=f"-f {', '.join(forms)}", hint=hint)
         if alone:
             files = difference(store, list(dict.fromkeys([run_id, *(each.run_id for each in others)])), output)
         else:
@@ -456,4 +490,5 @@ def compare(
             yield f"{found.hidden} more measures: {shlex.join(['localsim', 'compare', *conditions, '--all'])}"
         yield from found.lines
 
-    return Answer([row.as_json() for row in found.rows], text())
+    error = None if found.rows else InvalidInput("there is nothing to compare", hint=found.hint)
+    return Answer([row.as_json() for row in found.rows], text(), error)

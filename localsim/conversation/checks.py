@@ -87,13 +87,16 @@ def problems_of_checks(
         if not check.kind:
             yield ("checks", number), f"give exactly one of {', '.join(CHECK_KINDS)}"
         if check.disclosed is not None and check.disclosed not in facts:
-            yield ("checks", number, "disclosed"), f"no fact has the id {check.disclosed!r}"
+            yield (
+                ("checks", number, "disclosed"),
+                f"no fact has the id {check.disclosed!r}{suggest(check.disclosed, facts, inline=True)}",
+            )
         elif check.disclosed is not None and not facts[check.disclosed]:
             yield ("checks", number, "disclosed"), f"the fact {check.disclosed} has no terms to look for"
         for place, those in (("by", names), ("left", (*names, ANYBODY))):
             given = getattr(check, place)
             if given is not None and given not in those:
-                yield ("checks", number, place), f"no agent is called {given!r}"
+                yield ("checks", number, place), f"no agent is called {given!r}{suggest(given, those, inline=True)}"
         if check.price_agreed is not None and check.price_agreed[0] > check.price_agreed[1]:
             yield ("checks", number, "price_agreed"), "give the lowest price first"
     if success is not None:

@@ -368,15 +368,21 @@ def _named(one: Condition, other: Condition, conditions: Sequence[Condition]) ->
     return first, second
 
 
+PAIRING = "runs pair if they play the same scenarios with the same --seed: localsim runs show RUN prints both"
+
+
 def why_nothing(store: Store, chosen: Sequence[Choice]) -> Iterator[str]:
     """Yield sentences that say why conditions have no pairs."""
     pairs = list(spelling.pairs_of(chosen))
     yield "nothing to compare: no two conditions share a scenario and a seed"
+    runs = dict.fromkeys(each.run_id for choice in chosen for each in choice.conditions)
+    if ids := queries.changed_scenarios(store, list(runs)):
+        more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
+        yield f"{ids[0]}{more}: the same id, but another text, so it is another scenario in each run"
     names = names_of(each for choice in chosen for each in choice.conditions)
     for (one, other), families in unpaired(store, pairs).items():
         for family, (first, second) in families.items():
             yield f"{family}: {first} scenarios of {names[one]} and {second} of {names[other]} have no pair"
-    yield "Runs pair if they play the same scenarios with the same --seed: localsim runs show RUN prints both."
 
 
 def remarks(rows: Sequence[Compared]) -> Iterator[str]:

@@ -182,9 +182,9 @@ def read_file(file: Path) -> str:
             raise InvalidInput(f"larger than {_LIMIT_BYTES} bytes, so not a scenario", where=str(file))
         return file.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise InvalidInput(
-            "no such file", where=str(file), hint="localsim scenarios list shows what is there"
-        ) from error
+        there = [str(each) for each in file.parent.glob(f"*{file.suffix}")]
+        hint = suggest(str(file), there) or "localsim scenarios list shows what is there"
+        raise InvalidInput("no such file", where=str(file), hint=hint) from error
     except UnicodeDecodeError as error:
         raise InvalidInput(f"not UTF-8 text: {error}", where=str(file), hint="save it as UTF-8") from error
     except OSError as error:

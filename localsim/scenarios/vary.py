@@ -22,6 +22,8 @@ from itertools import islice
 
 import yaml
 
+from localsim.errors import suggest
+
 Place = tuple[str | int, ...]
 Values = Sequence[Mapping[str, yaml.ScalarNode]]
 """The values of one slot; the words of a value are '' for {slot}, and KEY for {slot.KEY}."""
@@ -174,7 +176,7 @@ def _loose(root: yaml.MappingNode, found: Varied) -> Iterator[tuple[Place, str]]
         for written in slots:
             used.add(slot := written.strip("{}"))
             if slot not in known:
-                yield place, f"{written} has no values under `vary`"
+                yield place, f"{written} has no values under `vary`{suggest(slot, known, inline=True)}"
     for place, key in _keys(root, ()):
         if _LIKE_A_SLOT.search(key):
             yield place, f"{key}: a key is not filled; only texts are"

@@ -33,8 +33,9 @@ from localsim.cli.running.playing import strict_option
 from localsim.conversation.episode import OVERFLOWS
 from localsim.conversation.wording.variants import MOST
 from localsim.errors import Interrupted
-from localsim.families import hides_nothing
+from localsim.families import family_of, hides_nothing
 from localsim.models.registry import constructed, labelled, resolve
+from localsim.reports.validity.remarks import LESSONS, untaught
 from localsim.runs import preview, runner
 from localsim.runs.interviews import interview_plan
 from localsim.runs.plan import PRIMARY, Plan, free, layouts_of
@@ -194,6 +195,10 @@ def _run(scenarios: tuple[str, ...], options: Mapping[str, Any]) -> Answer:
     for model in dict.fromkeys((plan.model, *plan.roles.values())):
         if constructed(model):
             say(labelled(model))
+        if is_file(model) and resolve(model).path.name.startswith(LESSONS):
+            played = dict.fromkeys(family_of(each.scenario.family).name for each in plan.scenarios)
+            if told := untaught([model], played):
+                say(told)
         if model == PEEKS and (blind := [each for each in plan.scenarios if hides_nothing(each.scenario)]):
             names = ", ".join(each.scenario.id for each in blind)
             say(

@@ -40,6 +40,8 @@ class Comparison:
     """Measures that no part has."""
     lines: Sequence[str]
     """How to read the tables, or why there are none."""
+    hint: str = ""
+    """What pairs need, where there are none."""
 
 
 def compared(
@@ -59,7 +61,7 @@ def compared(
     rows = comparison.compare_chosen(store, chosen, margin, secondary=secondary)
     doubts = of_conditions(store, conditions).sentences()
     if not rows:
-        return Comparison(rows, doubts, [], 0, list(comparison.why_nothing(store, chosen)))
+        return Comparison(rows, doubts, [], 0, list(comparison.why_nothing(store, chosen)), comparison.PAIRING)
     shown = rows if everything else comparison.main_rows(rows)
     hidden = {row.measure.heading for row in rows} - {row.measure.heading for row in shown}
     models = dict.fromkeys(each.model for each in conditions)

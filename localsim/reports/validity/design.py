@@ -89,9 +89,18 @@ def design(
         raise InvalidInput(
             f"a design needs differences that vary: {found[0].problem}",
             where=f"run {run_id}, {outcome.key}, {outcome.contrast}",
-            hint="run a pilot with more scenarios, such as 12 with -n 2",
+            hint="run a pilot of other scenarios, such as 12 with -n 2; where nobody succeeds, with easier checks or a "
+            "larger model; or assume shares: localsim design --rates .1,.4",
         )
     return found
+
+
+def assumed(first: float, second: float, seeds: Sequence[int], power: float) -> Design:
+    """Return a plan for an outcome that is 0 or 1 if it has these rates in two modes, alike in all scenarios."""
+    within = first * (1 - first) + second * (1 - second)
+    spread = stats.Spread(0.0, within, 0, separated=True, whole=True)
+    wanted = Wanted(Outcome("success_rate", "information"), abs(second - first), power, seeds)
+    return _planned(Design(wanted, "", spread, "primary"), spread)
 
 
 def _of_family(family: str, differences: dict[str, list[float]], wanted: Wanted, role: Role) -> Design:
@@ -101,8 +110,11 @@ def _of_family(family: str, differences: dict[str, list[float]], wanted: Wanted,
     if spread.between + spread.within < 1e-12:
         problem = f"the pilot's {spread.scenarios} scenarios differ by the same amount"
         return Design(wanted, family, spread, role, problem)
-    table = {
-        count: [stats.power(spread, wanted.difference, count, each) for each in wanted.seeds] for count in SCENARIOS
-    }
-    least = [stats.smallest(spread, wanted.difference, each, wanted.power) for each in wanted.seeds]
-    return Design(wanted, family, spread, role, "", table, least)
+    return _planned(Design(wanted, family, spread, role), spread)
+
+
+def _planned(found: Design, spread: stats.Spread) -> Design:
+    size, seeds = found.wanted.difference, found.wanted.seeds
+    table = {count: [stats.power(spread, size, count, each) for each in seeds] for count in SCENARIOS}
+    least = [stats.smallest(spread, size, each, found.wanted.power) for each in seeds]
+    return replace(found, table=table, smallest=least)

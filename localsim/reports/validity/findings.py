@@ -88,6 +88,16 @@ class Finding:
         return scenarios(self.scenarios, variants=self.of is not None and self.of.variants)
 
     @property
+    def flat(self) -> str:
+        """What is said if nobody or everybody succeeds in both conditions; empty for all others."""
+        key = self.of.measure.key if self.of else ""
+        if not (key == "success_rate" or key.startswith("check.")) or set(self.levels) not in ({0.0}, {1.0}):
+            return ""
+        who, word = ("everybody", "and") if self.levels[0] else ("nobody", "or")
+        does = "succeeds" if key == "success_rate" else f"passes {self.of.measure.heading}" if self.of else ""
+        return f"{who} {does} in {f' {word} '.join(filter(None, self.conditions)) or 'both modes'}"
+
+    @property
     def too_few(self) -> bool:
         """True if no test of so few scenarios can find a difference."""
         return self.p_least > LEVEL
@@ -250,6 +260,9 @@ def effect(cause: str, found: Finding, heading: str) -> str:
     known = ", ".join(known_of(found))
     if found.scenarios == 1:
         return f"one scenario cannot tell whether {cause} changes {heading} ({known})"
+    if found.flat:
+        help_ = "look at turns: --primary turns:information" if found.levels[0] else "easier checks or a larger model"
+        return f"{found.flat} ({known}, {found.many}), so {heading} cannot tell what {cause} changes: {help_}"
     if found.too_few:
         return (
             f"{found.many} are too few to tell whether {cause} changes {heading} ({known}): p cannot "

@@ -18,6 +18,7 @@ from localsim.models.registry import labelled
 from localsim.reports.document import Cell, Column, Count, Report, Run, Table, Term
 from localsim.reports.figures.references import beside, heading, sentences
 from localsim.reports.results import Result, shown
+from localsim.runs.plan import outcomes_of
 from localsim.runs.telling import of_people
 from localsim.runs.words import HIT_IS_NO_LEAK, MARKS, conversations
 
@@ -106,7 +107,11 @@ _UNTOLD = {"peeking", "omniscient_leaks", "unearned"}
 def conclusions(data: Report) -> list[str]:
     """Return what a report says in short: whose talks do not play, and at most MOST sentences with amounts."""
     silent, told = data.playing.sentences(), data.aloud.conclusions if data.aloud else ()
-    return [*silent[:1], *(told[:MOST] or [each for each in answer(data) if each not in silent][:MOST])]
+    return [
+        *silent[:1],
+        *_first(data),
+        *(told[:MOST] or [each for each in answer(data) if each not in silent + _first(data)][:MOST]),
+    ]
 
 
 MOST = 3
@@ -122,7 +127,11 @@ def answer(data: Report) -> list[str]:
     told, own = data.aloud.conclusions if data.aloud else (), data.headline.sentences
     models = dict.fromkeys(row.model for row in data.comparison if not row.other)
     which = [f"Of run {data.run.run_id}, by {' and '.join(map(labelled, models))}:"] if told and own else []
-    return [*data.playing.sentences(), *told, *which, *own]
+    return [*data.playing.sentences(), *_first(data), *told, *which, *own]
+
+
+def _first(data: Report) -> list[str]:
+    return list(dict.fromkeys(each.text for each in data.remarks if each.first))
 
 
 def _nothing(run: Run, failed: int) -> str:
@@ -183,10 +192,11 @@ def constants(
 
 
 def _kept(data: Report, family: str) -> set[str]:
-    """Return the keys that always stand in the head: success, length, what the answer of the family is about, and how
-    many talks play if that withholds an answer.
+    """Return the keys that always stand in the head: success, length, what the answer of the family is about, declared
+    secondary outcomes, and how many talks play if that withholds an answer.
     """
     told = {each.about.key for each in data.headline.families if each.family == family}
+    told |= {each.key for each in outcomes_of(data.run.plan).secondary}
     withheld = any(each == family for each, _ in data.playing.withheld)
     return {SUCCESS.key, LENGTH} | told | ({PLAYS} if withheld else set())
 

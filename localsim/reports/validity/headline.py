@@ -17,7 +17,7 @@ from localsim.reports.evidence.interviews import answered
 from localsim.reports.validity.findings import CAUSES, EXPLORATORY, Answer, Finding, Headline, effect, finding, known_of
 from localsim.stats import grouped
 
-SUCCESS = "success_rate"
+SUCCESS, LENGTH = "success_rate", "turns"
 PEEKING = "peeking"
 """Key of the measure that estimates how often a first choice used the other side; families define it."""
 INFORMATION, AUTHORSHIP = "information", "authorship"
@@ -41,7 +41,7 @@ def headline(data: Report, compared: Sequence[Compared], turns: Turns = lambda *
     if unknown := dict.fromkeys(each.title for each in found if each.peeking == "unknown"):
         few = "too few first guesses or offers to tell whether they used the other side"
         sentences.append(f"{' and '.join(unknown)}: {few}.")
-    if any(one and one.verdict == "not told" for each in found for one in each.findings.values()):
+    if any(one and one.verdict == "not told" and not one.flat for each in found for one in each.findings.values()):
         sentences.append(_planning(data, compared))
     if not sentences and not withheld:
         sentences = answered(data.interviews) or [_untold(data, compared)]
@@ -94,6 +94,10 @@ def _answer(family: str, model: str, data: Report, compared: Sequence[Compared],
     several = len({row.model for row in compared if row.family == family and row.model}) > 1
     title = title_of(family_of(family)) + (f" ({model})" if several else "")
     sentences = [f"{title}: {effect(CAUSES[name], each, about.heading)}." for name, each in findings.items() if each]
+    turns_of = next((row for row in own if (row.measure.key, row.contrast) == (LENGTH, INFORMATION)), None)
+    ceiling = findings.get(INFORMATION)
+    if turns_of and measure == SUCCESS and ceiling and ceiling.flat and ceiling.levels[0] and turns_of.test.difference:
+        sentences.insert(1, f"{title}: {effect(CAUSES[INFORMATION], found_in(turns_of, turns), LENGTH)}.")
     peeking = _peeking(family, model, title, data)
     sentences += [peeking] if peeking not in ("", "unknown") else []
     if absent := [CAUSES[name] for name, each in findings.items() if each is None]:

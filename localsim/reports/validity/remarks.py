@@ -10,7 +10,7 @@ from typing import Any
 
 from localsim import families
 from localsim.conversation.episode import counted
-from localsim.families import EVERYDAY, family_of, title_of
+from localsim.families import family_of, title_of
 from localsim.models.registry import constructed
 from localsim.reports.evidence import playing
 from localsim.reports.results import Result
@@ -26,6 +26,8 @@ class Remark:
     models: Sequence[str] = ()
     beside: bool = False
     """True if it says which conditions of another run are shown."""
+    first: bool = False
+    """True if it stands before the answer."""
 
     def as_json(self) -> dict[str, Any]:
         """Return a row of `remarks` in `report --json`."""
@@ -95,8 +97,13 @@ def _of_small(text: str, models: Sequence[str], played: Sequence[str]) -> Iterat
         return
     if known := [name for name in played if name in TAUGHT]:
         yield Remark(text, known)
-    titles = " or ".join(f"“{title_of(family_of(name))}”" for name in strange)
-    yield Remark(UNTAUGHT.format(model=" and ".join(dict.fromkeys(models)), titles=titles), strange)
+    yield Remark(untaught(models, strange), strange, first=True)
+
+
+def untaught(models: Sequence[str], played: Iterable[str]) -> str:
+    """Return what is said of starters that play families which were not among their tasks; empty if all were."""
+    titles = " and ".join(f"“{title_of(family_of(name))}”" for name in played if name not in TAUGHT)
+    return UNTAUGHT.format(model=" and ".join(dict.fromkeys(models)), titles=titles) if titles else ""
 
 
 SMALL_MODELS = {
@@ -111,10 +118,10 @@ SMALL_MODELS = {
 """Start of a file's name -> warning about models in such files."""
 LESSONS = ("localsim-starter.",)
 """The start of the names of files whose warning is about the tasks that their model was trained on, TAUGHT."""
-TAUGHT = (*families.FAMILIES.own, EVERYDAY.name)
+TAUGHT = families.FAMILIES.own
 UNTAUGHT = (
-    "{model} is a very small model and was not trained on {titles}: good for trying the tool, not for conclusions "
-    "about people."
+    "{model} is a very small model, trained on searches for friends and on bargains. It plays {titles} poorly: good "
+    "for trying the tool, not for conclusions."
 )
 
 

@@ -208,6 +208,16 @@ def stories(store: Store, *runs: str) -> dict[str, str]:
     return {row["scenario_hash"]: row["story"] for row in rows}
 
 
+def changed_scenarios(store: Store, runs: Sequence[str]) -> list[str]:
+    """The ids of scenarios that have different texts in these runs."""
+    rows = store.rows(
+        "SELECT scenario_id FROM scenarios JOIN episodes e USING (scenario_hash) WHERE list_contains(?, e.run_id) "
+        "GROUP BY 1 HAVING count(DISTINCT scenario_hash) > 1 ORDER BY 1",
+        [list(runs)],
+    )
+    return [row["scenario_id"] for row in rows]
+
+
 def scenario_documents(store: Store, run_id: str) -> list[str]:
     """The scenarios without their answer keys, as JSON."""
     rows = store.rows(
