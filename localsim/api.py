@@ -153,11 +153,11 @@ def run(
     *scenarios: str | Mapping[str, Any] | LoadedScenario,
     modes: str | Sequence[Mode] = "agents",
     model: str | Function | None = None,
-    roles: Mapping[str, str] | None = None,
+    roles: Mapping[str, str | Function] | None = None,
     episodes: int = 1,
     seed: int = 1,
     db: str | None = None,
-    sampling: Sampling | None = None,
+    sampling: Sampling | Mapping[str, Any] | None = None,
     leaks: bool | None = None,
     weights: str | None = None,
     sensitivity: float | None = None,
@@ -169,7 +169,8 @@ def run(
 ) -> Simulated:
     """Simulate scenarios (files, folders, names, or dictionaries as in YAML) and store every prompt and turn.
 
-    `model` is a name, or a function from a chat (a list of messages with `role` and `content`) to a reply.
+    `model` is a name, or a function from a chat (a list of messages with `role` and `content`) to a reply; so is
+    each of `roles`. `sampling` is a `Sampling` or a dictionary of its fields, such as `{"temperature": 0}`.
     `modes` is one mode, several, or "all". `episodes` is the number for each scenario and mode. `leaks` decides if the
     run is searched for leaks (None: yes; of scripted players only where names decide). `weights` is a file of
     thresholds for this search, made by `localsim leakage calibrate`, and `sensitivity` the share of false alarms that
@@ -185,10 +186,10 @@ def run(
             scenarios=loaded,
             modes=_modes(modes),
             model=named(model) if callable(model) else chosen_model(model),
-            roles={role: absolute(name) for role, name in (roles or {}).items()},
+            roles={role: named(one) if callable(one) else absolute(one) for role, one in (roles or {}).items()},
             episodes=episodes,
             seed=seed,
-            sampling=sampling,
+            sampling=Sampling(**sampling) if isinstance(sampling, Mapping) else sampling,
             **plan,
         )
     except TypeError as error:
@@ -223,7 +224,7 @@ def _scenarios(given: str | Mapping[str, Any] | LoadedScenario) -> list[LoadedSc
 
 
 def _modes(modes: str | Sequence[Mode]) -> tuple[Mode, ...]:
-    chosen = MODES if modes == "all" else (modes,) if isinstance(modes, str) else tuple(modes)
+    chosen = MODES if modes == "all" else tuple(modes.split(",")) if isinstance(modes, str) else tuple(modes)
     return tuple(dict.fromkeys(chosen))  # type: ignore[arg-type]  # Plan checks them against MODES
 
 

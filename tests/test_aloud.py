@@ -244,7 +244,7 @@ def test_a_conclusion_can_be_read_alone() -> None:
     untold = "Whether m gains from seeing the other side cannot be told"
     assert concluded(-0.3, "withheld") == [f"{untold}: in Bargaining, it depends on the wording of the prompts."]
     few = concluded(0.3, "not told", count=1, interval=None)
-    assert few == [f"{untold}: 30 {points} more in Bargaining (1 scenario is too few)."]
+    assert few == [f"{untold}: 30 {points} more in Bargaining (1 scenario that all completed is too few)."]
     (by_success,) = conclusions(*with_success(-0.05, "not told", [0.6, 0.9], "found"))
     assert by_success.endswith("the other side: success 60% as agents and 90% as mindreaders in Bargaining.")
 

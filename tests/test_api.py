@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,9 @@ import pytest
 
 import localsim
 from localsim.backends.called import CalledBackend
+from localsim.backends.endpoint import sent
 from localsim.errors import DatabaseError, InvalidInput, ScenarioInvalid
+from localsim.store.episodes import prompt_of
 
 LAMP: dict[str, Any] = {
     "version": 1,
@@ -72,11 +75,26 @@ def test_a_dictionary_is_a_scenario_and_a_function_a_model(tmp_path: Path) -> No
         seen.append(chat)
         return f"Hello number {len(seen)}."
 
-    done = localsim.run(LAMP, modes="agents", model=model, db=str(tmp_path / "a.duckdb"))
+    drawn = {"temperature": 0}
+    done = localsim.run(
+        LAMP,
+        modes="agents",
+        model="scripted",
+        roles={"Ana": model, "Ben": model},
+        sampling=drawn,
+        db=str(tmp_path / "a.duckdb"),
+    )
     assert [turn["text"] for turn in done.turns()] == [f"Hello number {number}." for number in range(1, 5)]
     assert seen[0][0]["role"] == "system" and "cracked" in str(seen[0]) and "cracked" not in str(seen[1])
     assert [row["value"] for row in done.scores() if row["name"] == "success"] == [1.0]
-    assert {row["model"] for row in done.episodes()} == {f"python:{__name__}.{model.__qualname__}"}
+    assert json.loads(done.sql("SELECT plan_json FROM runs")[0]["plan_json"])["sampling"]["temperature"] == 0
+    assert {row["model"] for row in done.sql("SELECT model FROM v_generations")} == {
+        f"python:{__name__}.{model.__qualname__}"
+    }
+    shown = prompt_of(done.archive.store, done.episodes()[0]["episode_id"], 2, sent)
+    assert [{"role": row["role"], "content": row["text"]} for row in shown[:-2]] == seen[2]
+    assert [row["text"] for row in shown[-2:]] == ["Ana: Hello number 3.", "Hello number 3."]
+    assert done.sql("SELECT raw FROM v_generations WHERE turn = 2") == [{"raw": "Hello number 3."}]
     with pytest.raises(InvalidInput, match="a function of another Python process"):
         CalledBackend("python:gone")
 
@@ -99,5 +117,7 @@ def test_wrong_arguments_are_errors_of_localsim(tmp_path: Path) -> None:
         localsim.run({"id": "x"}, model="scripted", db=str(tmp_path / "a.duckdb"))
     with pytest.raises(InvalidInput, match="7 is no scenario"):
         localsim.run(7, model="scripted")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="temprature"):
+        localsim.run(LAMP, model="scripted", sampling={"temprature": 0})
     with pytest.raises(DatabaseError, match="no database here yet"):
         localsim.open(str(tmp_path / "b.duckdb")).run("@last")

@@ -19,6 +19,7 @@ from localsim.families import FAMILIES
 
 PLUGIN = """
 from localsim.backends.scripted import ScriptedBackend
+from localsim.backends.threaded import ThreadedBackend
 from localsim.families import PLAYERS
 from localsim.conversation.episode import Score
 from localsim.conversation.measures import Measure
@@ -78,7 +79,13 @@ class Torn(ScriptedBackend):
     def submit(self, request):
         raise ConnectionError("the line is dead")
 
+class Misspelt(ThreadedBackend):
+    name, identity = "misspelt", {"kind": "misspelt"}
+    def aks(self, request): ...
+
 def backend(name, parallel):
+    if name.endswith(":misspelt"):
+        return Misspelt(parallel)
     kind = Torn if parallel > 3 else ScriptedBackend
     return kind(name, player=PLAYERS[name.partition(":")[2]])
 """
@@ -190,6 +197,9 @@ def test_an_exception_inside_a_backend_names_the_plugin_and_the_line(capsys: pyt
     assert "ConnectionError: the line is dead" in told and "report it" not in told
     assert command([*arguments, "--json"]) == 3
     assert json.loads(capsys.readouterr().err.strip().splitlines()[-1])["where"].count("localsim_extra.py:") == 1
+    assert command([*arguments[:3], "extra:misspelt"]) == 3
+    told = capsys.readouterr().err
+    assert "localsim_extra.py" in told and "'extra' has no method ask" in told and "did you mean ask?" in told
 
 
 def test_an_exception_of_localsim_itself_blames_no_plugin(
@@ -277,6 +287,12 @@ def test_a_measure_of_an_installed_evaluator_is_reported_and_compared(capsys: py
     assert sum(row["measure"] == "please" for row in rows) == 3, "each pair of modes"
     assert command(["report", done.run_id, "--json"]) == 0
     assert all(row["please"] == 0 for row in json.loads(capsys.readouterr().out)["comparison"])
+    declared = localsim.run("mutual_friends_01", model="scripted", modes="agents,mindreaders", primary="please")
+    (row,) = [row for row in declared.compare() if row["primary"]]
+    assert (row["measure"], row["difference"]) == ("please", 0), "it is scored at the end of the run"
+    with pytest.raises(InvalidInput, match="compared by the measure 'pleese'") as error:
+        localsim.run("mutual_friends_01", model="scripted", secondary="pleese")
+    assert error.value.hint == "did you mean please?"
 
 
 @pytest.mark.usefixtures("loaded")

@@ -16,7 +16,7 @@ import os
 import random
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
@@ -315,14 +315,19 @@ def _with_thought(request: Request, thought: str) -> tuple[Message, ...]:
 
 
 def server_messages(request: Request) -> tuple[Message, ...]:
+    """The chat that a server gets."""
+    return sent(request.messages, request.note, request.prefill)
+
+
+def sent(messages: Sequence[Message], note: str, prefill: str) -> tuple[Message, ...]:
     """The chat; finished lines of the reply become an assistant message, because a server takes no begun reply."""
-    chat, lines = reply_begun(request.messages)
-    note = f"\n{request.note}" if request.note else ""
+    chat, lines = reply_begun(messages)
+    added = f"\n{note}" if note else ""
     if lines:
-        go_on = Message("user", f"Go on from there. The next line begins with {request.prefill}.{note}")
+        go_on = Message("user", f"Go on from there. The next line begins with {prefill}.{added}")
         chat = (*chat, Message("assistant", "\n".join(lines)), go_on)
-    elif note:
-        chat = (*chat[:-1], replace(chat[-1], content=f"{chat[-1].content}{note}"))
+    elif added:
+        chat = (*chat[:-1], replace(chat[-1], content=f"{chat[-1].content}{added}"))
     return tuple(replace(each, content=inert(each.content)) for each in chat)
 
 

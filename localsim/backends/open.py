@@ -17,8 +17,9 @@ from localsim.backends import called, endpoint, person
 from localsim.backends.base import Backend
 from localsim.backends.mixed import MixedBackend
 from localsim.backends.scripted import PREFIX, open_scripted
+from localsim.backends.threaded import ThreadedBackend
 from localsim.conversation.episode import EpisodeSpec, Overflow, Repro
-from localsim.errors import InvalidInput
+from localsim.errors import InvalidInput, suggest
 from localsim.models.mixtures import is_mixture, mixture_of, name_of, parts_of
 from localsim.models.registry import OPENVINO, ModelFile, is_path, require_name, resolve, split_adapter, split_engine
 
@@ -182,7 +183,7 @@ def open_backends(
         elif name.startswith(called.PREFIX):
             backend = called.CalledBackend(name)
         elif is_plugin(name):
-            backend = plugins.make("backends", name.partition(":")[0], name, needs.sequences)
+            backend = _of_plugin(name, needs.sequences)
         else:
             backend = _open_file(name, files[name], loaded=loaded, needs=needs, say=say)
         opened.append(backend)
@@ -198,6 +199,25 @@ def open_backends(
     finally:
         for backend in opened:
             backend.close()
+
+
+def _of_plugin(name: str, sequences: int) -> Backend:
+    """The backend of another package. Raises InvalidInput, before anything is played, where it lacks a method."""
+    prefix = name.partition(":")[0]
+    made: Backend = plugins.make("backends", prefix, name, sequences)
+    base = ThreadedBackend if isinstance(made, ThreadedBackend) else Backend
+    for method in ("ask",) if base is ThreadedBackend else ("submit", "poll", "cancel", "release", "close", "thinks"):
+        own = getattr(type(made), method, None)
+        if not callable(own) or method in ("ask", "submit", "poll", "cancel") and own is getattr(base, method, None):
+            near = next((each for each in vars(type(made)) if each[0] != "_" and suggest(each, [method])), "")
+            raise InvalidInput(
+                f"backends plugin {prefix!r} has no method {method}",
+                where=plugins.place_of(made),
+                hint=f"it has {near}: did you mean {method}?"
+                if near
+                else f"repair {plugins.where_of('backends', prefix)}",
+            )
+    return made
 
 
 def _open_file(name: str, file: ModelFile, *, loaded: dict[Path, LlamaModel], needs: Needs, say: Say) -> Backend:

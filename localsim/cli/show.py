@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from localsim.backends.endpoint import sent
 from localsim.backends.open import chosen_model
 from localsim.cli import completion
 from localsim.cli.answers import DIM, Answer, Styled, Table, Text, answers
@@ -102,7 +103,7 @@ def show(
         return _listed(queries.episode_list(store, store.run_id("@last")))
     found = load_episode(store, store.episode_id(episode))
     if prompt is not None:
-        messages = prompt_of(store, found.episode_id, prompt - 1)
+        messages = prompt_of(store, found.episode_id, prompt - 1, sent)
         return Answer(messages, _prompt(messages))
     if in_lanes:
         return _lanes(found)

@@ -7,7 +7,7 @@ so an interruption loses at most one batch, and no episode is scored twice.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from itertools import chain
 
@@ -73,6 +73,13 @@ def evaluator_of(name: str) -> Evaluator:
         )
     made = plugins.make("evaluators", name)
     return made if isinstance(made, Evaluator) else Plugin(made)
+
+
+def installed() -> Iterator[Evaluator]:
+    """Yield the evaluators of other packages; one that cannot be loaded is left out."""
+    for name in plugins.names("evaluators"):
+        with suppress(InvalidInput):
+            yield evaluator_of(name)
 
 
 def evaluated(subject: Subject) -> list[Record]:

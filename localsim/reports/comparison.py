@@ -19,9 +19,20 @@ from localsim import stats
 from localsim.conversation.episode import PEOPLE
 from localsim.conversation.measures import Measure
 from localsim.errors import InvalidInput
+from localsim.evaluators.evaluate import installed
 from localsim.families import in_order
 from localsim.reports.evidence.playing import of_conditions
-from localsim.reports.measures import INVENTED, by_episode, by_name, hint_on, measures_of, of_family, sided, within
+from localsim.reports.measures import (
+    INVENTED,
+    by_episode,
+    by_name,
+    hint_on,
+    measures_of,
+    of_family,
+    of_plugin,
+    sided,
+    within,
+)
 from localsim.reports.validity.findings import ONE_STORY, Difference
 from localsim.reports.validity.findings import scenarios as words_of
 from localsim.runs.plan import CONTRASTS, PRIMARY, Outcome, Plan, outcome_in, outcomes_of
@@ -215,8 +226,12 @@ def check_outcomes(plan: Plan) -> None:
     families = dict.fromkeys(loaded.scenario.family for loaded in plan.scenarios if loaded.scenario.family)
     checks = [check.name for loaded in plan.scenarios for check in loaded.answer.checks]
     compared = {measure.key: measure for measure in measures_of(families, checks=checks) if measure.compared}
-    for text in (*([] if plan.primary == PRIMARY else [plan.primary]), *plan.secondary):
-        _check_outcome(outcome_in(text, "outcome"), compared)
+    declared = [outcome_in(text, "outcome") for text in (plan.primary, *plan.secondary) if text != PRIMARY]
+    if any(key not in compared for key, _ in declared):
+        added = (measure for each in installed() for measure in of_plugin(each.measures) if measure.compared)
+        compared = {measure.key: measure for measure in added} | compared
+    for outcome in declared:
+        _check_outcome(outcome, compared)
 
 
 def _check_outcome(outcome: Outcome, compared: Mapping[str, Measure]) -> None:

@@ -56,13 +56,13 @@ def measures_of(
     declared = [measure for name in FAMILIES.own for measure in family_of(name).measures]
     for name in families:
         measures = family_of(name).measures
-        declared += measures if name in (*FAMILIES.own, EVERYDAY.name) else _of_plugin(measures)
+        declared += measures if name in (*FAMILIES.own, EVERYDAY.name) else of_plugin(measures)
     found = {(row.evaluator, row.name) for row in scores}
     asked = {evaluator for evaluator, _ in found}
     scored = sorted(name.removeprefix(PREFIX) for _, name in found if name.startswith(PREFIX))
     own = [measure_of(name) for name in dict.fromkeys((*checks, *scored))]
     installed = asked and asked.intersection(plugins.names("evaluators"))
-    added = [measure for name in sorted(installed) for measure in _of_plugin(evaluator_of(name).measures)]
+    added = [measure for name in sorted(installed) for measure in of_plugin(evaluator_of(name).measures)]
     usual = [*Leaks.measures, *STYLE.measures, *PLAY.measures]
     ordered = [SUCCESS, *CHECKS.measures, *own, EXPLICIT_END, *declared, *usual, *added, *_COUNTED]
     by_key: dict[str, Measure] = {}
@@ -80,7 +80,8 @@ def hint_on(name: str, known: Collection[str]) -> str:
     return listed if checks else "these scenarios have no checks: scenarios/README.md shows how to write them"
 
 
-def _of_plugin(measures: Iterable[Measure]) -> list[Measure]:
+def of_plugin(measures: Iterable[Measure]) -> list[Measure]:
+    """Return measures of another package: modes are compared by them unless they say otherwise."""
     return [replace(each, compared=each.compared is not False) for each in measures]
 
 

@@ -23,12 +23,13 @@ from localsim.backends.open import is_file, models_of, open_backends
 from localsim.backends.person import NAME, AskPerson
 from localsim.conversation.episode import PEOPLE, EpisodeSpec
 from localsim.errors import InvalidInput, ModelMissing
+from localsim.evaluators.evaluate import installed, score_runs
 from localsim.evaluators.leaks import search
 from localsim.families import FAMILIES, family_of
 from localsim.leakage.detector import Weights
 from localsim.models.registry import resolve
 from localsim.runs import trust
-from localsim.runs.plan import Plan, plan_of
+from localsim.runs.plan import PRIMARY, Plan, outcome_in, plan_of
 from localsim.runs.preview import needs_of, side_by_side
 from localsim.runs.recorder import Recorder
 from localsim.runs.scheduler import Simulation, Summary, Watcher, Work
@@ -116,7 +117,7 @@ def start(
         with journal_of(store, run_id) as journal:
             job = _Job(replace(run, name=name), plan, specs, place, texts)
             result = _simulate(job, store, journal, watcher, say, {}, {})
-    return with_leaks(result, store, _searched(leaks, run.models_json, plan), say)
+    return _scored(result, plan, store, _searched(leaks, run.models_json, plan), say)
 
 
 def resume(
@@ -146,14 +147,14 @@ def resume(
         if not specs:
             journal.close(remove=True)
             result = _nothing_left(run_id, finished, run)
-            return with_leaks(result, store, _searched(leaks, run["models_json"], plan), say)
+            return _scored(result, plan, store, _searched(leaks, run["models_json"], plan), say)
         trust.refuse_foreign(run_id, models_of(specs), named)
         refuse_other_conditions(run, plan, files=cluster is None)
         with _place(cluster, plan, specs, run["parallel"], say, identities=json.loads(run["models_json"])) as place:
             job = _Job(resumed_record(run, place.identities), plan, specs, place)
             recorded = queries.recorded_generations(store, run_id)
             result = _simulate(job, store, journal, watcher, say, finished, recorded)
-    return with_leaks(result, store, _searched(leaks, run["models_json"], plan), say)
+    return _scored(result, plan, store, _searched(leaks, run["models_json"], plan), say)
 
 
 def _searched(leaks: bool | None, models_json: str, plan: Plan) -> bool:
@@ -205,6 +206,15 @@ def attend(
             recorded = queries.recorded_generations(store, run.run_id)
         job = _Job(run, plan, (), _Here(backends, _MOST_GUESTS, guests), texts, guests.stated)
         return _simulate(job, store, journal, guests, say, {}, recorded)
+
+
+def _scored(result: Result, plan: Plan, store: Store, leaks: bool, say: Notify) -> Result:
+    """Score a run that is complete with the installed evaluators of its outcomes, and search it for leaks."""
+    keys = {outcome_in(text, "outcome").key for text in (plan.primary, *plan.secondary) if text != PRIMARY}
+    if keys and result.in_database and not result.summary.stopped:
+        adding = [each for each in installed() if keys.intersection(measure.key for measure in each.measures)]
+        score_runs(store, [result.run_id], adding, say)
+    return with_leaks(result, store, leaks, say)
 
 
 def with_leaks(result: Result, store: Store, leaks: bool, say: Notify) -> Result:

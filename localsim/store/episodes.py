@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from localsim.conversation.grants import condition_name
+from localsim.conversation.requests import Message
 from localsim.conversation.scenario import AnswerKey, LoadedScenario, Scenario
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.errors import DatabaseError, InvalidInput
@@ -127,18 +128,23 @@ def contents_of(store: Store, hashes: list[str]) -> dict[str, str]:
 _LISTED = 500
 
 
-def prompt_of(store: Store, episode_id: str, turn: int) -> list[Row]:
+Sent = Callable[[Sequence[Message], str, str], Sequence[Message]]
+"""Makes the chat that a server gets of stored messages, a note and the start of the next line."""
+
+
+def prompt_of(store: Store, episode_id: str, turn: int, sent: Sent) -> list[Row]:
     """Return the messages before a turn, and the reply of the model. Raises InvalidInput if there is no such turn."""
-    found = prompts_of(store, episode_id, turn)
+    found = prompts_of(store, episode_id, sent, turn)
     if turn not in found:
         hint = f"localsim show {episode_id} lists them"
         raise InvalidInput(f"episode {episode_id} has no turn {turn + 1}", hint=hint)
     return found[turn]
 
 
-def prompts_of(store: Store, episode_id: str, turn: int | None = None) -> dict[int, list[Row]]:
+def prompts_of(store: Store, episode_id: str, sent: Sent, turn: int | None = None) -> dict[int, list[Row]]:
     """Return the prompt of every turn of an episode, or of one turn that may have no reply that could be read.
 
+    A server or a function was given what `sent` makes of it; a model in this process, the note before its line.
     Raises InvalidInput if people wrote the episode.
     """
     rows = store.rows(
@@ -160,12 +166,30 @@ def prompts_of(store: Store, episode_id: str, turn: int | None = None) -> dict[i
     }
     contents = contents_of(store, list(dict.fromkeys(content for own in references.values() for _, content in own)))
     found = {number: [{"role": "told by the rules", "text": said.line}] for number, said in told.items()}
+    served = {row["speaker"] for row in rows if _raw(row) is not None}
     for number, own in references.items():
         reply = chains[number][-1]
-        messages = [{"role": role, "text": contents[content]} for role, content in own]
-        told_by = {"role": f"reply ({reply['speaker']}, {reply['cause']})", "text": reply["prefill"] + reply["text"]}
-        found[number] = [*messages, told_by]
+        messages = [Message(role, contents[content]) for role, content in own]
+        found[number] = _exchange(reply, messages, sent if reply["speaker"] in served else None)
     return found
+
+
+def _raw(row: Row) -> str | None:
+    """Return the reply of a server or a function as it came; None for a model in this process."""
+    raw = json.loads(row["details_json"] or "{}").get("raw")
+    return None if raw is None else str(raw)
+
+
+def _exchange(reply: Row, messages: Sequence[Message], sent: Sent | None) -> list[Row]:
+    note, _, start = reply["prefill"].rpartition("\n")
+    said, raw = start + reply["text"], _raw(reply)
+    parts: list[tuple[str, str]] = [
+        (each.role, each.content) for each in (sent(messages, note, start) if sent else messages)
+    ]
+    parts += [("note before the line", note)] if note and not sent else []
+    parts.append((f"reply ({reply['speaker']}, {reply['cause']})", said))
+    parts += [("raw reply", raw)] if raw is not None and raw.strip() != said.strip() else []
+    return [{"role": role, "text": text} for role, text in parts]
 
 
 def _chain(by_number: dict[int, Row], generation: int) -> list[Row]:

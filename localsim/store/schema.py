@@ -139,9 +139,9 @@ FROM turns t JOIN episodes e ON e.episode_id = t.episode_id JOIN scenarios s ON 
 LEFT JOIN generations g ON g.episode_id = t.episode_id AND g.generation = t.generation""",
     ),
     "v_generations": (
-        "Generations, with tokens and duration, without the prompt",
+        "Generations, with tokens and duration, without the prompt; raw is a reply as a server or function gave it",
         """SELECT {generations g},
-       e.run_id, e.mode, e.see
+       g.details_json ->> 'raw' AS raw, e.run_id, e.mode, e.see
 FROM generations g JOIN episodes e ON e.episode_id = g.episode_id""",
     ),
     "v_scores": (

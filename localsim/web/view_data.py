@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from localsim.backends.endpoint import sent
 from localsim.conversation.episode import CONDITIONS, PEOPLE
 from localsim.conversation.grants import condition_name
 from localsim.conversation.transcript import NARRATOR
@@ -326,7 +327,7 @@ class Prompt:
 
 def prompt(store: Store, episode_id: str, turn: int) -> Prompt:
     """The prompt of one turn and every generation for it. Raises InvalidInput where there is none."""
-    messages = prompt_of(store, episode_id, turn)
+    messages = prompt_of(store, episode_id, turn, sent)
     return Prompt([turn], messages, [each for each in page_queries.attempts(store, episode_id) if each.turn == turn])
 
 
@@ -336,7 +337,7 @@ def prompts(store: Store, marked: MarkedEpisode) -> list[Prompt]:
         return []
     attempts = page_queries.attempts(store, marked.episode.episode_id)
     found: list[Prompt] = []
-    for turn, messages in sorted(prompts_of(store, marked.episode.episode_id).items()):
+    for turn, messages in sorted(prompts_of(store, marked.episode.episode_id, sent).items()):
         if found and messages == found[-1].messages:
             found[-1] = replace(found[-1], turns=[*found[-1].turns, turn])
         else:

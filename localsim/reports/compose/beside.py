@@ -21,7 +21,7 @@ from localsim.reports.evidence.playing import of_conditions
 from localsim.reports.figures import draw
 from localsim.reports.figures.curves import Course, Series
 from localsim.reports.results import Result
-from localsim.reports.validity.remarks import Remark, of_models
+from localsim.reports.validity.remarks import Remark, of_failures, of_models
 from localsim.stats import grouped
 from localsim.store.conditions import Condition, conditions_of, names_of
 from localsim.store.database import Store
@@ -140,6 +140,7 @@ def _with_run(store: Store, report: Report, run_id: str, names: Mapping[Conditio
     ]  # fmt: skip
     curves = [curve for curve in drawn if curve.series]
     remarks = [Remark(text, [family]) for family, text in of_conditions(store, names).remarks()]
+    remarks += of_failures(added, f" of run {run_id}")
     played = {part for row in added for part in row.model.split("|")}
     models = {name: each for name, each in json.loads(run_row(store, run_id)["models_json"]).items() if name in played}
     remarks += of_models(models, [row.family for row in added])

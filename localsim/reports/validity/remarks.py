@@ -132,9 +132,15 @@ def _of_episodes(run: Mapping[str, Any], comparison: Sequence[Result]) -> Iterat
         people = of_people(run["repro"], json.loads(run["models_json"]))
         way = "" if people else f" (localsim resume {run['run_id']})"
         yield Remark(f"{total - done} of {total} planned episodes {'is' if total - done == 1 else 'are'} missing{way}.")
-    failed = sum(row.failed for row in comparison)
-    if failed:
-        yield Remark(f"{failed} of {counted(done)} failed; rates count only completed ones.")
+    yield from of_failures(comparison)
+
+
+def of_failures(comparison: Iterable[Result], whose: str = "") -> Iterator[Remark]:
+    """Yield the warning about failed episodes of these rows; `whose` names the run if it is another one."""
+    rows = list(comparison)
+    if failed := sum(row.failed for row in rows):
+        done = counted(sum(row.completed + row.failed for row in rows))
+        yield Remark(f"{failed} of {done}{whose} failed; rates count only completed ones.")
 
 
 def _baselines(comparison: Iterable[Result]) -> Iterator[tuple[str, str]]:
