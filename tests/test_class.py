@@ -209,11 +209,13 @@ def test_thirty_phones_lose_and_double_nothing_while_the_server_is_killed_twice(
         register = json.loads("[" + ",".join((tmp_path / "c.duckdb.class").read_text().splitlines()) + "]")
         kinds = Counter(event["event"] for event in register)
         assert kinds["sit"] == 30 and kinds["talk"] == 15
+        bets = [(each["seat"], name) for each in register for name in each if each["event"] == "bet"]
+        assert len({(seat, name) for seat, name in bets if name in ("turns", "hits", "saw")}) == 90
         modes = Counter(event["mode"] for event in register if event["event"] == "talk")
         assert abs(modes["agents"] - modes["mindreaders"]) <= 1
         teacher = server.teacher()
         page = teacher.get("/class/room").text
-        assert "<b>15</b> finished" in page and "<b>90</b> bets" in page
+        assert "<b>15</b> finished" in page and "Bets <b>30</b> of 30" in page
         assert "mindreaders" not in page and "both sides" not in page, "the projector keeps the secret of the modes"
         page = teacher.post("/class/room/reveal", data={"csrf": field(page, "csrf")}).text
         assert "The answer" in page and "mindreaders" in page and "of 30 bets" in page
