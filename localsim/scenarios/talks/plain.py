@@ -219,8 +219,8 @@ def _refuse_private(one: _Gathered, speakers: Sequence[str]) -> None:
         if (turn.secret or "").strip().casefold() in _YES_NO:
             raise _may_be_private("secret", where)
         mark = _NAMED.match(turn.text)
-        named = _names_in(mark[0], speakers, name) if mark else []
-        if _MARKED.match(turn.text) or 0 < len(named) < len(speakers) - 1:
+        heard = _names_in(mark[0], speakers, name) if mark else []
+        if _MARKED.match(turn.text) or 0 < len(heard) < len(speakers) - 1:
             hint = "put who can read it into the column readers, and leave the mark out"
             raise InvalidInput(f"a text for some only, {_PUBLIC}: {turn.text[:60]!r}", where=where, hint=hint)
     names = [name for name in speakers if len(name) > 1 and problem_of(name) is None]
