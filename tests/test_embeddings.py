@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from localsim.errors import ModelMissing
 from localsim.leakage.embeddings import DIMENSIONS, Embedder
+from localsim.leakage.reader import FILE, PairReader
 
 
 @pytest.mark.model
@@ -18,3 +22,16 @@ def test_near_meanings_are_near() -> None:
     near, far = vectors[0] @ vectors[1], vectors[0] @ vectors[2]
     assert near > 0.6 > far + 0.3
     assert Embedder().encode([]).shape == (0, DIMENSIONS)
+
+
+@pytest.mark.model
+def test_what_is_damaged_is_one_error_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "modules.json").write_text("")
+    with pytest.raises(ModelMissing, match="damaged") as raised:
+        Embedder(tmp_path)
+    assert raised.value.where == str(tmp_path) and "models pull" in str(raised.value.hint)
+    for content in (b"", FILE.read_bytes()[:9999], b"version https://git-lfs.github.com/spec/v1", None):
+        file = tmp_path / "reader.npz"
+        file.unlink(missing_ok=True) if content is None else file.write_bytes(content)
+        with pytest.raises(ModelMissing, match="missing or damaged"):
+            PairReader(file)

@@ -185,7 +185,8 @@ def test_names_of_servers() -> None:
         "openai:h:1#m": "names no server",
         "openai:http://h:1/v1": "names no model",
         "openai:http://u:p@h/v1#m": "no password",
-        "openai:http://h/v1?token=1#m": "unknown setting 'token'",
+        "openai:http://h/v1?token=sk-1#m": "unknown setting 'token' in the address h$",
+        "openai:http://h/v1?key_env=sk-1#m": "key_env is no name of a variable$",
     }.items():
         with pytest.raises(InvalidInput, match=problem):
             parse_endpoint(wrong)

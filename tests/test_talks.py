@@ -197,6 +197,7 @@ def table(separator: str) -> str:
 
 
 THREE = [{"speaker": name, "text": "Hm."} for name in ("Ana", "Ben", "Eve")]
+MARKS = "[private to ['Ben']]|/w Ben|DM to Ben:|PM Ben:|(Ben only)|[only Ben can hear]|[to Ben]|(aside)".split("|")
 WHOLE = {"conversation": 1, "turns": [{"speaker": name, "text": text} for _, name, text in ROWS[1:]]}
 FORMS = {
     "semicolons": table(";").encode(),
@@ -240,11 +241,15 @@ def test_who_reads_a_turn_comes_in_and_what_may_say_so_is_refused(tmp_path: Path
     rows = store.rows("SELECT readers_json r FROM turns ORDER BY turn")
     assert [row["r"] and json.loads(row["r"]) for row in rows] == [["Ana", "Ben"], None, ["Eve", "Ana", "Ben"]]
     assert found.notes == {talk.note: 1}
-    file.write_text("conversation,speaker,text,goal,page,\n1,Ana,Hi,Win,1,note\n1,Ben,Yes,,2,\n1,Ana,Oh,Flee,2,\n")
+    file.write_text(
+        "conversation,speaker,text,goal,page,\n1,Ana,Hi,Win,1,note\n1,Ben,Yes,,2,\n1,ANA ,Oh,Flee,,\n1,Ben,,,2,"
+    )
     (talk,) = read_talks(file, "auto", nothing_found)
     assert isinstance(talk, HumanTalk) and talk.note == (
-        "columns that are not read: page, without a name (6); several values, of which the first counts: goal"
+        "turns without words, which are left out: 1; columns that are not read: page, without a name (6); "
+        "several values, of which the first counts: goal"
     )
+    assert talk.scenario.scenario.names == ("Ana", "Ben")
     may = "may say who reads"
     for row, problem in {
         **{f"{name}\n1,Ana,Psst,Zoe": may for name in ("to", "Whisper", "visibility", "is_private", "Seen by", "cc")},
@@ -257,11 +262,7 @@ def test_who_reads_a_turn_comes_in_and_what_may_say_so_is_refused(tmp_path: Path
         "mood\n1,Ben -> Eve,Psst,calm": "may speak to some only",
         "mood\n1,Ben to Eve,Psst,calm": "may speak to some only",
         "mood\n1,Ben (thinking),Psst,calm": "may speak to some only",
-        "mood\n1,Ana,[private to ['Ben']] Psst,calm": "a text for some only",
-        **{
-            f"mood\n1,Ana,{mark} Psst,calm": "a text for some only"
-            for mark in ("/w Ben", "DM to Ben:", "PM Ben:", "(Ben only)", "[only Ben can hear]", "[to Ben]", "(aside)")
-        },
+        **{f"mood\n1,Ana,{mark} Psst,calm": "a text for some only" for mark in MARKS},
     }.items():
         file.write_text(f"conversation,speaker,text,{row}\n1,Ben,Yes,\n1,Eve,Oh,\n")
         with pytest.raises(InvalidInput, match=problem):

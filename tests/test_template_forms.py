@@ -19,7 +19,7 @@ from localsim.backends.llama.template import ChatTemplate
 from localsim.conversation.episode import Sampling
 from localsim.conversation.requests import Generation, Message, Request
 from localsim.conversation.rules.grammar import ActionLines, Line
-from localsim.errors import BackendUnavailable
+from localsim.errors import BackendUnavailable, ModelMissing
 from localsim.machine.template_check import check_template, shown
 from tests import tiny_model
 from tests.tiny_model import Family
@@ -113,6 +113,13 @@ OSS = Family(
     GPT_OSS, ("<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|return|>", "<|call|>"), "<|return|>",
     architecture="llama", user_defined=("<|start|>", "<|message|>", "<|channel|>"),
 )  # fmt: skip
+
+
+def test_a_template_that_is_no_text_is_damaged(tmp_path: Path) -> None:
+    file = tiny_model.write(tmp_path / "t.gguf", tiny_model.FAMILIES["qwen2.5"])
+    file.write_bytes(file.read_bytes().replace(b"{% for message", b"{%\xff\xfeor message"))
+    with pytest.raises(ModelMissing, match="chat template is damaged"):
+        ChatTokenizer(LlamaModel(file))
 
 
 def test_a_template_with_channels_begins_replies_in_the_last_one_and_run_says_what_check_says(tmp_path: Path) -> None:

@@ -89,9 +89,14 @@ def parse_endpoint(name: str) -> Endpoint:
     query = parse_qs(parts.query)
     unknown = sorted(set(query) - {"key_env"})
     if unknown:
-        raise InvalidInput(f"unknown setting {unknown[0]!r} in {name!r}", hint="the only setting is key_env=NAME")
+        raise InvalidInput(
+            f"unknown setting {unknown[0]!r} in the address {parts.netloc}", hint="the only setting is key_env=NAME"
+        )
+    key_env = query.get("key_env", [None])[0]
+    if key_env is not None and not key_env.isidentifier():
+        raise InvalidInput("key_env is no name of a variable", hint="write key_env=MY_KEY, and put the key into MY_KEY")
     url = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
-    return Endpoint(url, parts.fragment, query.get("key_env", [None])[0])
+    return Endpoint(url, parts.fragment, key_env)
 
 
 def _key_of(place: Endpoint) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from localsim.errors import ModelMissing
 from localsim.models.registry import embedding_folder
 
 DIMENSIONS = 384
@@ -28,7 +29,7 @@ def encoder_and_tokenizer() -> tuple[Any, Any]:
 class Embedder:
     """all-MiniLM-L6-v2 (https://arxiv.org/abs/1908.10084 describes the method), loaded by the constructor.
 
-    Raises ModelMissing if the model is not installed.
+    Raises ModelMissing if the model is not installed or damaged.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -37,7 +38,12 @@ class Embedder:
         os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
         from sentence_transformers import SentenceTransformer
 
-        self._model = SentenceTransformer(str(place), device="cpu", local_files_only=True)
+        try:
+            self._model = SentenceTransformer(str(place), device="cpu", local_files_only=True)
+        except Exception as error:  # each kind of file in the folder has a reader with errors of its own
+            problem = f"the embedding model is damaged: {' '.join(str(error).split())[:200]}"
+            hint = "delete this folder, then: localsim models pull starter"
+            raise ModelMissing(problem, where=str(place), hint=hint) from error
 
     def encode(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return unit vectors, one row of DIMENSIONS values for each text; their dot product is the cosine."""

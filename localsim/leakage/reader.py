@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
 
+from localsim.errors import ModelMissing
 from localsim.leakage import wording
 from localsim.leakage.embeddings import encoder_and_tokenizer
 from localsim.leakage.pairs import Pair
@@ -48,15 +50,19 @@ def texts_of(pair: Pair) -> tuple[str, str]:
 
 
 class PairReader:
-    """Returns log-probabilities of none, hint and disclosed. Making one loads the encoder or raises ModelMissing."""
+    """Returns log-probabilities of none, hint and disclosed. Making one loads them or raises ModelMissing."""
 
     def __init__(self, file: Path = FILE) -> None:
         import torch
 
         self._torch = torch
         self._encoder, self._tokenizer = encoder_and_tokenizer()
-        with np.load(file) as stored:
-            arrays = {name: torch.from_numpy(stored[name].astype(np.float32)) for name in stored.files}
+        try:
+            with np.load(file) as stored:
+                arrays = {name: torch.from_numpy(stored[name].astype(np.float32)) for name in stored.files}
+        except (OSError, ValueError, EOFError, BadZipFile) as error:
+            hint = "install localsim again; --no-leaks leaves the search for leaks out of a run"
+            raise ModelMissing(f"missing or damaged: {error}", where=str(file), hint=hint) from error
         self._head = (arrays["head.weight"], arrays["head.bias"])
         merge(self._encoder, arrays)
         self._encoder.eval()

@@ -188,9 +188,13 @@ class LlamaModel:
             size = length + 1
 
     def chat_template(self) -> str | None:
-        """The Jinja source of the model's chat template, or None."""
+        """The Jinja source of the model's chat template, or None. Raises ModelMissing if it is damaged."""
         raw = library().llama_model_chat_template(self.pointer, None)
-        return raw.decode() if raw else None
+        try:
+            return raw.decode() if raw else None
+        except UnicodeDecodeError as error:
+            hint = "check it with: localsim models verify"
+            raise ModelMissing(f"its chat template is damaged: {error}", where=str(self.path), hint=hint) from None
 
     def token_text(self, token: int) -> str:
         """The text of a token such as BOS in templates ('' for none)."""

@@ -12,6 +12,7 @@ import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from localsim.conversation.human_talks import (
 from localsim.conversation.names import problem_of, same, tidy, whole
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import ACTION_TYPES
-from localsim.errors import InvalidInput, suggest
+from localsim.errors import InvalidInput
 from localsim.paths import json_text
 
 COLUMNS = ("conversation", "speaker", "text")
@@ -186,8 +187,9 @@ def read_rows(
 
 
 def _known_names(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of an object that hold something, with names as a table has them."""
-    return {name.strip().casefold(): value for name, value in row.items() if value is not None}
+    """Return the fields of an object that hold something, named as in a table; pandas writes NaN for nothing."""
+    held = ((name, value) for name, value in row.items() if not (isinstance(value, float) and isnan(value)))
+    return {name.strip().casefold(): value for name, value in held if value is not None}
 
 
 def _unread(own: _Gathered, line: Mapping[str, Any], known: set[str], where: str) -> None:
@@ -211,7 +213,7 @@ def _names_in(text: str, speakers: Sequence[str], but: str) -> list[str]:
 def _refuse_private(one: _Gathered, speakers: Sequence[str]) -> None:
     """Raise InvalidInput where a speaker, a text or a column may say that some only could read a turn."""
     for where, turn in one.turns:
-        name = tidy(turn.speaker)
+        name = turn.speaker
         others, bad, aimed = _names_in(name, speakers, name), problem_of(name) is not None, _AIMED.search(name)
         if aimed and (bad or others) or bad and others:
             hint = "name only the speaker there, and who can read the turn in the column readers"
@@ -219,8 +221,8 @@ def _refuse_private(one: _Gathered, speakers: Sequence[str]) -> None:
         if (turn.secret or "").strip().casefold() in _YES_NO:
             raise _may_be_private("secret", where)
         mark = _NAMED.match(turn.text)
-        named = _names_in(mark[0], speakers, name) if mark else []
-        if _MARKED.match(turn.text) or 0 < len(named) < len(speakers) - 1:
+        heard = _names_in(mark[0], speakers, name) if mark else []
+        if _MARKED.match(turn.text) or 0 < len(heard) < len(speakers) - 1:
             hint = "put who can read it into the column readers, and leave the mark out"
             raise InvalidInput(f"a text for some only, {_PUBLIC}: {turn.text[:60]!r}", where=where, hint=hint)
     names = [name for name in speakers if len(name) > 1 and problem_of(name) is None]
@@ -234,16 +236,22 @@ def _refuse_private(one: _Gathered, speakers: Sequence[str]) -> None:
 def _talk(one: _Gathered, path: str, find: Find, family: str | None) -> HumanTalk:
     for where, turn in one.turns:
         if turn.action not in ACTION_TYPES:
-            hint = suggest(turn.action, ACTION_TYPES) or f"actions: {', '.join(ACTION_TYPES)}"
+            hint = f"actions: {', '.join(ACTION_TYPES)}"
             raise InvalidInput(f"unknown action {turn.action!r}", where=where, hint=hint)
-    speakers = list(dict.fromkeys(tidy(turn.speaker) for _, turn in one.turns))
+    first: dict[str, str] = {}
+    """What nobody can tell from another name -> the first spelling of it."""
+    one.turns = [
+        (where, turn.model_copy(update={"speaker": first.setdefault(same(name), name)}))
+        for where, turn, name in ((where, turn, tidy(turn.speaker)) for where, turn in one.turns)
+    ]
+    speakers = list(first.values())
     _refuse_private(one, speakers)
     scenario, names = _scenario(one, speakers, path, find, family)
-    said = [
-        (names[tidy(turn.speaker)], turn.action, turn.text, _readers(turn, names, where)) for where, turn in one.turns
-    ]
+    said = [(names[turn.speaker], turn.action, turn.text, _readers(turn, names, where)) for where, turn in one.turns]
     turns, readers = turns_with_readers(said)
     notes = [RENAMED] if "scenario" not in one.head and any(names[name] != name for name in speakers) else []
+    if empty := sum(not plain_text(text) and action not in ("leave", "none") for _, action, text, _ in said):
+        notes.append(f"turns without words, which are left out: {empty}")
     notes += [f"columns that are not read: {', '.join(one.others)}"] if one.others else []
     notes += [f"several values, of which the first counts: {', '.join(one.varies)}"] if one.varies else []
     return HumanTalk(
@@ -268,7 +276,7 @@ def _readers(turn: Turn, names: Mapping[str, str], where: str) -> Readers:
         if same(name) not in known:
             hint = f"readers are among {', '.join(names)}"
             raise InvalidInput(f"{name!r} reads a turn and takes no part", where=where, hint=hint)
-    return tuple(dict.fromkeys((names[tidy(turn.speaker)], *(known[same(name)] for name in others))))
+    return tuple(dict.fromkeys((names[turn.speaker], *(known[same(name)] for name in others))))
 
 
 def _scenario(
@@ -302,7 +310,7 @@ def _made(
     names = dict(zip(speakers, speakers if names_are_usable(speakers) else NAMES, strict=False))
     agents = []
     for speaker, name in names.items():
-        own = [turn for _, turn in one.turns if tidy(turn.speaker) == speaker]
+        own = [turn for _, turn in one.turns if turn.speaker == speaker]
         told = {key: [text for turn in own if (text := getattr(turn, key))] for key in ("goal", "secret")}
         one.varies |= {key: None for key, texts in told.items() if len(set(texts)) > 1}
         goal, secret = (next(iter(texts), None) for texts in told.values())
