@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from localsim.leakage import features
 from localsim.leakage.detector import LeakageDetector
 from localsim.leakage.pairs import LabelledPair, LabelledTranscript, Pair
+from localsim.leakage.quotes import quotes
 from localsim.leakage.reader import texts_of
 from scripts import train_leakage
 from scripts.leakage import data, fit, reader, scores, table
@@ -184,6 +185,18 @@ def test_the_parts_of_a_detector_make_the_whole() -> None:
     labelled = [LabelledPair(pair, label) for pair, label in zip(rows, labels, strict=True)]
     assert fit.mixed(detector.weights, labelled, parts).cheap in fit.MIXES
     assert texts_of(rows[0])[0].startswith("I has sold")
+
+
+def test_what_the_rule_calls_a_quotation_is_labelled_as_a_disclosure() -> None:
+    """In every labelled file, and in plain statements that are made of all facts: by the owner, to it, of another."""
+    rows = [*data.training_pairs(), *data.threshold_pairs(), *chain(*data.held_out_pairs().values())]
+    assert {row.label for row in rows if quotes(row.pair)} == {"disclosed"}
+    made = data.in_so_many_words(rows)
+    found = [row.label for row in made if quotes(row.pair)]
+    assert set(found) == {"disclosed"} and len(found) > 0.95 * sum(row.label == "disclosed" for row in made)
+    talks = [*data.training_talks(), *data.threshold_talks(), *chain(*data.held_out_talks().values())]
+    silent = [pair for _, pairs, _ in data.unsaid(talks) for pair in pairs if quotes(pair)]
+    assert not silent, "no fact is quoted before the turn that tells it"
 
 
 def test_the_page_has_the_markers_of_the_figures() -> None:
