@@ -297,6 +297,8 @@ def run_command(command: str, folder: Path) -> list[str]:
 
 
 KEPT = {
+    "README.md run --primary": (r".*: seeing every side", r"interval \S+ to \S+, "),
+    "docs/tutorial.md run --primary": (r".*: seeing every side", r"interval \S+ to \S+, "),
     "README.md run": (r"run \S+: ",),
     "README.md show": (r".*\[script, ", r"  2 "),
     "README.md report": (r"mode ", r"-----", r"[▼●■] "),

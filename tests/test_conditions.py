@@ -209,7 +209,7 @@ def test_compare_says_what_is_left_out(own_runs: tuple[Store, str, str], capsys:
     out = capsys.readouterr().out
     assert "taught - before" in out and "Left out, without a pair (mutual_friends): 1 scenarios of before" in out
     other = simulated(store, "scripted", ("agents",), seed=9)
-    assert command(["compare", f"{first}:agents", f"{other}:agents"]) == 0
+    assert command(["compare", f"{first}:agents", f"{other}:agents"]) == 3
     out = capsys.readouterr().out
     assert "nothing to compare" in out and f"4 scenarios of {first}:agents and 4 of {other}:agents" in out
     assert command(["compare", f"{first}:nothing"]) == 3

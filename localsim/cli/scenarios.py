@@ -127,7 +127,7 @@ def validate(files: tuple[str, ...]) -> Answer:
         return Answer({"valid": False, "problems": [vars(problem) for problem in error.problems]}, (), error)
     many = variants_of(files)
     warnings = [text for each in found for text in each.warnings]
-    lines = [
+    lines: list[str | Styled] = [
         *(Styled(f"! {text}", "yellow") for text in warnings),
         f"{len(found)} valid",
         *(f"{path}: {count} different variants, {path}@1..{count}" for path, count in many.items()),

@@ -91,7 +91,6 @@ class Compared(Difference):
     def as_json(self) -> dict[str, Any]:
         """Return a row of `compare --json`."""
         names = ("by_construction", "equivalence", "first", "second", "model", "primary", "secondary", "tests", "plays")
-        names += ("variants",)
         return {
             "family": self.family,
             **{"measure": self.measure.key, "heading": self.measure.heading, "kind": self.measure.kind},
@@ -100,7 +99,7 @@ class Compared(Difference):
             "p_holm": self.p_holm,
             **{name: getattr(self, name) for name in names},
             "equivalence": self.equivalence and self.equivalence._asdict(),
-            "unpaired": self.unpaired,
+            **{"unpaired": self.unpaired, "variants": self.variants},
         }
 
 
@@ -167,7 +166,7 @@ def compare_chosen(
 
 def one_story(scenarios: Collection[str], stories: Mapping[str, str]) -> bool:
     """Return True if these scenarios, given by their hashes, are several variants or castings of one."""
-    return len(scenarios) > 1 == len({stories[each] for each in scenarios})
+    return len(scenarios) > 1 == len({stories.get(each, each) for each in scenarios})
 
 
 def _check_named(given: Iterable[str], known: Collection[str]) -> None:
@@ -418,8 +417,8 @@ def remarks(rows: Sequence[Compared]) -> Iterator[str]:
         yield INVENTED
     if any(row.contrast for row in rows):
         yield "information = mindreaders - agents; authorship = script - mindreaders; both = script - agents."
-    for many in sorted({row.test.scenarios for row in rows if row.variants}):
-        yield f"{words_of(many, variants=True)}: {ONE_STORY}."
+    for number in sorted({row.test.scenarios for row in rows if row.variants}):
+        yield f"{words_of(number, variants=True)}: {ONE_STORY}."
     told = {(row.family, row.first, row.second): row.unpaired for row in rows if any(row.unpaired)}
     for (family, one, other), (first, second) in told.items():
         yield f"Left out, without a pair ({family}): {first} scenarios of {one}, {second} of {other}."

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from localsim.annotation.leak_judges import LeakJudge
 from localsim.annotation.results import NOTHING, Agreement
 from localsim.conversation.measures import Measure
+from localsim.families import EVERYDAY, family_of, title_of
 from localsim.reports.evidence.playing import SILENT, Playing
 from localsim.reports.evidence.turns import Example
 from localsim.reports.measures import as_json
@@ -50,6 +51,8 @@ class Run:
     """The plan as it is stored (`runs.plan`)."""
     scenarios: Sequence[str] = ()
     """The paths of the scenario files, else their ids."""
+    title: str = ""
+    """The title of its only scenario, or the id of the only file whose variants it played; empty for all others."""
     tokens_generated: int = 0
     tokens_evaluated: int = 0
 
@@ -120,6 +123,10 @@ class Report:
     """Conversations to show on a page; JSON leaves them out."""
     pairs: Sequence[Paired] = ()
     """The first picture of a page; JSON leaves it out."""
+
+    def title_of(self, family: str) -> str:
+        """The title of a family; where it is of scenarios without one, that of the run's only scenario."""
+        return (family == EVERYDAY.name and self.run.title) or title_of(family_of(family))
 
     @property
     def warnings(self) -> list[str]:

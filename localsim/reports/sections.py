@@ -43,7 +43,7 @@ def on_page(data: Report) -> Iterator[Section]:
 def heads(data: Report) -> Iterator[Section]:
     """Yield a section for each head table: success, leaks and length of talk, with the warnings about them."""
     for each in head.tables(data):
-        title = f"{title_of(family_of(each.family))}, {each.name}"
+        title = f"{data.title_of(each.family)}, {each.name}"
         yield Section(title, [each.table], each.same, [*each.notes, *each.closing])
 
 

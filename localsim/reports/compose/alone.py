@@ -67,7 +67,7 @@ def _read(store: Store, run_id: str) -> Report:
     data = replace(
         found,
         run=replace(
-            _run_of(run),
+            _run_of(run, queries.only_title(store, run_id)),
             scenarios=queries.scenario_paths(store, run_id),
             tokens_generated=tokens.generated,
             tokens_evaluated=tokens.evaluated,
@@ -99,7 +99,7 @@ def beginning(store: Store, run_id: str) -> Report:
         scores = sided(reader, run_id)
         found = replace(
             _rows(reader, run_id, scores),
-            run=_run_of(run),
+            run=_run_of(run, queries.only_title(reader, run_id)),
             playing=playing.of_run(reader, run_id),
             robustness=robustness(reader, run_id),
         )
@@ -181,11 +181,12 @@ def _result(key: Key, cell: Cell, measures: Iterable[Measure], secret: Collectio
     )
 
 
-def _run_of(row: Mapping[str, Any]) -> Run:
+def _run_of(row: Mapping[str, Any], title: str) -> Run:
     """Return a run of the database without what takes queries of its own."""
     same = ("run_id", "status", "seed", "repro", "parallel", "episodes_planned")
     return Run(
         **{name: row[name] for name in same},
+        title=title,
         started_utc=row["started_utc"].isoformat(),
         finished_utc=row["finished_utc"].isoformat() if row["finished_utc"] else None,
         models=json.loads(row["models_json"]),

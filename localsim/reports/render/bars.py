@@ -12,6 +12,8 @@ from localsim.runs.words import MARKS
 
 WIDTH = 34
 """Columns of an axis."""
+NAME = 40
+"""Columns of a name."""
 MOST = 6
 """Lines of a picture."""
 Line = list[tuple[str, str]]
@@ -23,6 +25,7 @@ def lines(bars: Sequence[Bar]) -> Iterator[Line]:
     drawn = bars[:MOST]
     several = len({each.model for each in drawn}) > 1
     names = [f"{each.title}, {each.model}" if several else each.title for each in drawn]
+    names = [name if len(name) <= NAME else f"{name[: NAME - 1]}…" for name in names]
     room = max(map(len, names), default=0)
     for axis in dict.fromkeys(map(_axis_of, drawn)):
         own = [(name, each.found) for name, each in zip(names, drawn, strict=True) if _axis_of(each) == axis]

@@ -21,7 +21,7 @@ from markupsafe import Markup
 
 from localsim.conversation.measures import Kind, Measure
 from localsim.errors import writing
-from localsim.families import Family, family_of, in_order, title_of
+from localsim.families import EVERYDAY, Family, family_of, in_order
 from localsim.families.base import SUCCESS
 from localsim.models.registry import constructed, labelled
 from localsim.reports import sections
@@ -156,10 +156,14 @@ class Opening:
 
 def opening(data: Report) -> Opening:
     """Return the opening of a report. What talks that do not play show stands before all else, and is not folded."""
-    told, pictures = head.answer(data), [(title, list(map(Markup, own))) for title, own in pairs.panels(data.pairs)]
+    scripted = [name for name, each in data.run.models.items() if each["kind"] == "scripted"]
+    told = [f"{', '.join(scripted)}: script, no model."] if scripted else []
+    shown = len(told) + len(head.conclusions(data))
+    told += head.answer(data)
+    own = {EVERYDAY.title: data.title_of(EVERYDAY.name)}
+    pictures = [(own.get(title, title), list(map(Markup, drawn))) for title, drawn in pairs.panels(data.pairs)]
     if data.playing.withheld:
         return Opening(told, (), playing.RULE, pictures, _caption(data))
-    shown = len(head.conclusions(data))
     return Opening(told[:shown], told[shown:], "", pictures, _caption(data))
 
 
@@ -201,7 +205,7 @@ def _part(name: str, data: Report, heads: Sequence[head.Head]) -> dict[str, Any]
     courses = [curve(each) for each in curves if any(y for series in each.series for _, y in series.points)]
     return {
         "id": re.sub(r"\W", "-", name),
-        "title": title_of(family),
+        "title": data.title_of(name),
         "about": family.about,
         "heads": heads,
         "rows": rows,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from localsim.conversation.measures import Measure
 from localsim.evaluators.leaks import Leaks
-from localsim.families import family_of, in_order, title_of
+from localsim.families import family_of, in_order
 from localsim.families.base import SUCCESS
 from localsim.models.registry import labelled
 from localsim.reports.document import Cell, Column, Count, Report, Run, Table, Term
@@ -89,7 +89,7 @@ def brief(data: Report) -> Iterator[Table]:
         models = list(dict.fromkeys(row.model for row in rows))
         counts = {(row.completed, row.n) for row in rows}
         alike = len(counts) == 1 and min(counts)[0] == max(counts)[1]
-        title = title_of(family_of(family)) + (f", {labelled(models[0], whole=False)}" if len(models) == 1 else "")
+        title = data.title_of(family) + (f", {labelled(models[0], whole=False)}" if len(models) == 1 else "")
         title += f" ({conversations(rows[0].n)} in each mode)" if alike else ""
         heads = ["mode", *(["model"] if len(models) > 1 else []), *([] if alike else ["conversations"])]
         lines: list[list[Cell]] = []

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from localsim.families import family_of, in_order, title_of
+from localsim.families import in_order
 from localsim.reports.comparison import Compared
 from localsim.reports.document import Report
 from localsim.reports.evidence.interviews import answered
@@ -92,7 +92,7 @@ def _answer(family: str, model: str, data: Report, compared: Sequence[Compared],
         return None
     about = next(each for each in data.measures if each.key == measure)
     several = len({row.model for row in compared if row.family == family and row.model}) > 1
-    title = title_of(family_of(family)) + (f" ({model})" if several else "")
+    title = data.title_of(family) + (f" ({model})" if several else "")
     sentences = [f"{title}: {effect(CAUSES[name], each, about.heading)}." for name, each in findings.items() if each]
     turns_of = next((row for row in own if (row.measure.key, row.contrast) == (LENGTH, INFORMATION)), None)
     ceiling = findings.get(INFORMATION)

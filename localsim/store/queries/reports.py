@@ -208,6 +208,16 @@ def stories(store: Store, *runs: str) -> dict[str, str]:
     return {row["scenario_hash"]: row["story"] for row in rows}
 
 
+def only_title(store: Store, run_id: str) -> str:
+    """The title of the only scenario of a run, or the id of the only file whose variants it has; "" for all others."""
+    found = stories(store, run_id)
+    if len(set(found.values())) != 1:
+        return ""
+    if len(found) > 1:
+        return next(iter(found.values()))
+    return str(store.rows("SELECT title FROM scenarios WHERE scenario_hash = ?", list(found))[0]["title"])
+
+
 def changed_scenarios(store: Store, runs: Sequence[str]) -> list[str]:
     """The ids of scenarios that have different texts in these runs."""
     rows = store.rows(
