@@ -223,7 +223,9 @@ def _amounts(told: Told) -> str:
         first, second = _texts(success.levels, 100, 0)
         return f"success {first}% as agents and {second}% as mindreaders in {told.title}"
     if found.too_few:
-        return f"{change} ({_over(found.scenarios)} that all completed {'is' if found.scenarios == 1 else 'are'} too few)"
+        return (
+            f"{change} ({_over(found.scenarios)} that all completed {'is' if found.scenarios == 1 else 'are'} too few)"
+        )
     if found.interval is None:
         return f"{change} ({_over(found.scenarios)})"
     low, high = sorted(found.interval, key=abs)
