@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 
 class LocalsimError(Exception):
@@ -76,10 +77,10 @@ class ScenarioInvalid(InvalidInput):
 
     def __init__(self, problems: list[Problem]) -> None:
         first = problems[0]
-        super().__init__(
-            "\n".join(str(problem) for problem in problems),
-            hint=f"fix the file, then try: localsim scenarios validate {first.file}",
+        hint = (
+            f"fix the file, then try: localsim scenarios validate {first.file}" if Path(first.file).exists() else None
         )
+        super().__init__("\n".join(str(problem) for problem in problems), hint=hint)
         self.problems = problems
 
 

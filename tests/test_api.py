@@ -34,7 +34,7 @@ LAMP: dict[str, Any] = {
 def done(tmp_path_factory: pytest.TempPathFactory) -> localsim.Simulated:
     database = tmp_path_factory.mktemp("api") / "a.duckdb"
     names = ("mutual_friends_01", "mutual_friends_02")
-    return localsim.run(*names, modes="all", model="scripted:omniscient", db=str(database))
+    return localsim.run(*names, modes="script,agents,mindreaders", model="scripted:omniscient", db=str(database))
 
 
 def test_all_that_a_run_can_be_asked(done: localsim.Simulated, tmp_path: Path) -> None:
@@ -47,6 +47,8 @@ def test_all_that_a_run_can_be_asked(done: localsim.Simulated, tmp_path: Path) -
     assert done.report(tmp_path / "r.html")["run"]["run_id"] == done.run_id
     assert "<h1" in (tmp_path / "r.html").read_text() and done.report(tmp_path / "r.md")
     assert (tmp_path / "r.md").read_text().startswith("# ")
+    with pytest.raises(InvalidInput, match="a report is a page or Markdown"):
+        done.report(tmp_path / "r.pdf")
     assert done.audit() == []
     assert (tmp_path / "out" / "turns.csv") in done.export(tmp_path / "out")
     assert done.sql("SELECT count(*) AS n FROM v_episodes WHERE run_id = $run") == [{"n": 6}]
@@ -113,8 +115,9 @@ def test_a_function_that_fails_is_a_row_with_its_reason(tmp_path: Path) -> None:
 
 
 def test_wrong_arguments_are_errors_of_localsim(tmp_path: Path) -> None:
-    with pytest.raises(ScenarioInvalid, match="the dictionary"):
+    with pytest.raises(ScenarioInvalid, match="the dictionary") as invalid:
         localsim.run({"id": "x"}, model="scripted", db=str(tmp_path / "a.duckdb"))
+    assert invalid.value.hint is None
     with pytest.raises(InvalidInput, match="7 is no scenario"):
         localsim.run(7, model="scripted")  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="temprature"):

@@ -57,6 +57,10 @@ def test_json_and_junit(database: list[str], tmp_path: Path, capsys: pytest.Capt
         ("mutual_friends", "agents", False),
         ("craigslist", "agents", False),
     ]
+    assert check(database, "omniscient_leaks <= 0", "--junit", str(file)) == 6
+    said = capsys.readouterr().out
+    assert "leaks were not looked for: localsim score " in said
+    assert check(database, "agents / turns < 1", "--junit", str(file)) == 6
     suite = ElementTree.parse(file).getroot()
     assert suite.attrib["tests"] == suite.attrib["failures"] == "2"
     assert suite[0].attrib["name"] == "agents / turns < 1" and suite[0][0].attrib["message"].startswith("it is ")
@@ -68,6 +72,7 @@ def test_json_and_junit(database: list[str], tmp_path: Path, capsys: pytest.Capt
         ("success", "'success' is no demand"),
         ("sucess_rate > 0", "no measure 'sucess_rate'\nhint: did you mean success_rate?"),
         ("check.plays > 0", "these scenarios have no checks"),
+        ("plays >= 90", "did you mean 90%?"),
         ("success_rate > much", "'much' is no number"),
         ("agent / success_rate > 0", "no family, mode or model 'agent' (did you mean agents"),
     ],

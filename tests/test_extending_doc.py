@@ -59,14 +59,14 @@ def test_the_printed_family_and_evaluator_work(tmp_path: Path, capsys: pytest.Ca
     done = localsim.run(str(out), model="scripted")
     assert (done.completed, done.failed) == (2, 0)
     assert command(["score", done.run_id, "--evaluator", "politeness"]) == 0
-    scores = done.sql("SELECT DISTINCT name, value FROM v_scores WHERE name IN ('success', 'offer', 'please')")
-    assert {row["name"]: row["value"] for row in scores} == {"success": 1.0, "offer": 0.5, "please": 0.0}
+    scores = done.sql("SELECT DISTINCT name, value FROM v_scores WHERE name IN ('success', 'offer', 'politeness')")
+    assert {row["name"]: row["value"] for row in scores} == {"success": 1.0, "offer": 0.5, "politeness": 0.0}
     capsys.readouterr()
     assert command(["report", done.run_id, "--json"]) == 0
     (cell,) = json.loads(capsys.readouterr().out)["comparison"]
     assert command(["controls", "--family", "sharing", "--scenarios", "5"]) == 0
     assert "6 of 6 values are what they must be" in capsys.readouterr().out
-    assert (cell["success_rate"], cell["offer"], cell["please"]) == (1.0, 0.5, 0.0)
+    assert (cell["success_rate"], cell["offer"], cell["politeness"]) == (1.0, 0.5, 0.0)
 
 
 @pytest.mark.usefixtures("installed")
@@ -179,11 +179,11 @@ def test_what_plugin_new_writes_works_under_its_own_name(tmp_path: Path, capsys:
     done = localsim.run("mutual_friends_01", model="my_backend:anything")
     assert done.completed == 1 and "messages before me" in done.turns()[-1]["text"]
     assert command(["score", done.run_id, "--evaluator", "my_evaluator"]) == 0
-    assert [row["value"] for row in done.scores() if row["name"] == "please"] == [0.0]
+    assert [row["value"] for row in done.scores() if row["name"] == "my_evaluator"] == [0.0]
     both = ["run", "mutual_friends_01", "mutual_friends_02", "-m", "scripted", "--mode", "agents,mindreaders"]
     assert command([*both, "--no-leaks"]) == command(["score", "@last", "--evaluator", "my_evaluator", "--strict"]) == 0
     capsys.readouterr()
-    assert command(["compare", "@last", "--all"]) == 0 and "please" in capsys.readouterr().out
+    assert command(["compare", "@last", "--all"]) == 0 and "my_evaluator" in capsys.readouterr().out
 
 
 def test_plugin_new_overwrites_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -191,4 +191,8 @@ def test_plugin_new_overwrites_nothing(tmp_path: Path, capsys: pytest.CaptureFix
     (tmp_path / "mine" / "a.txt").touch()
     assert command(["plugin", "new", "game", "bridge", "-o", str(tmp_path / "mine")]) == 3
     assert command(["plugin", "new", "game", "My Game", "-o", str(tmp_path / "x")]) == 3
+    assert command(["plugin", "new", "game", "craigslist", "-o", str(tmp_path / "x")]) == 3
+    assert command(["plugin", "new", "evaluator", "turns", "-o", str(tmp_path / "x")]) == 3
+    assert command(["plugin", "new", "backend", "openai", "-o", str(tmp_path / "x")]) == 3
+    assert not (tmp_path / "x").exists()
     assert "is not empty" in (err := capsys.readouterr().err) and "is no name for a plugin" in err

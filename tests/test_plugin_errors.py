@@ -396,6 +396,10 @@ def test_a_broken_game_does_not_hide_a_misspelt_player_of_another(
     plant("class Pots(g.Game):", "class Pots(g.Game)")
     assert command(["run", "mutual_friends_01", "-m", "scripted:frends"]) == 3
     assert "no scripted player 'frends' (did you mean friends?)" in capsys.readouterr().err
+    for wrong, meant in (("scripted:omnicient", "omniscient"), ("scriptd:omniscient", "scripted:omniscient")):
+        assert command(["run", "mutual_friends_01", "-m", wrong]) in (3, 4)
+        assert f"(did you mean {meant}?)" in capsys.readouterr().err
+    assert command(["runn", "mutual_friends_01"]) == 2 and "did you mean run?" in capsys.readouterr().err
 
 
 def test_a_scenario_of_a_package_that_is_not_installed_says_so(

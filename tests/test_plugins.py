@@ -281,7 +281,7 @@ def test_an_evaluator_that_fails_is_counted_apart_and_tries_again(
 def test_a_measure_of_an_installed_evaluator_is_reported_and_compared(capsys: pytest.CaptureFixture[str]) -> None:
     done = localsim.run("mutual_friends_01", model="scripted", modes="all", episodes=2)
     assert command(["score", done.run_id, "--evaluator", "counted"]) == 0
-    capsys.readouterr()
+    assert re.search(r"mode +model +please\n", capsys.readouterr().out), "its measure for each mode"
     assert command(["compare", done.run_id, "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert sum(row["measure"] == "please" for row in rows) == 3, "each pair of modes"

@@ -307,6 +307,12 @@ def test_leaks_are_marked_with_their_evidence_and_hostile_words_are_only_words(
     assert 'dir="auto"' in text  # a right-to-left mark turns only its own words
 
 
+def test_a_bar_leaves_out_a_name_that_is_not_there_and_an_interval_ends_at_what_is_possible() -> None:
+    _, bars = chart(["mode", "see", "n"], [("agents", None, 2), ("script", "goal", 4)]) or ("", [])
+    assert [bar.name for bar in bars] == ["agents", "script · goal"]
+    assert str(Number("share", -0.25, -3.9, 1.0)) == "-25% [-100, 100]"
+
+
 def test_the_prompt_of_a_turn_is_the_stored_one_and_holds_the_own_side_alone(
     made: tuple[Store, str], client: TestClient
 ) -> None:

@@ -17,6 +17,7 @@ import click
 
 from localsim import __version__, paths
 from localsim.cli.settings import default_map, long_name, options_of
+from localsim.errors import suggest
 
 _COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("running.commands", "Simulate scenarios."),
@@ -72,6 +73,14 @@ class LazyGroup(click.Group):
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command and return it; None for an unknown name."""
         return _imported(cmd_name) if cmd_name in _COMMANDS else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command; the error about an unknown one names the nearest."""
+        if (meant := suggest(args[0], _COMMANDS)) and args[0] not in _COMMANDS and args[0].isidentifier():
+            ctx.fail(f"No such command {args[0]!r}: {meant}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing them."""

@@ -60,6 +60,8 @@ def new(kind: str, name: str, output: Path | None) -> None:
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise InvalidInput(f"{name!r} is no name for a plugin", hint="small letters, digits and underscores: my_game")
+    if name in _taken(kind):
+        raise InvalidInput(f"localsim or an installed package has {name!r}", hint="choose another name")
     folder = output or Path(name)
     if folder.exists() and any(folder.iterdir()):
         raise InvalidInput("this folder is not empty", where=str(folder), hint="choose another with -o")
@@ -74,3 +76,17 @@ def new(kind: str, name: str, output: Path | None) -> None:
     say(f"{folder / f'{module}.py'} and pyproject.toml; now: pip install -e {folder}, then")
     for command in NEXT[kind]:
         say(f"  {command.format(name=name)}")
+
+
+def _taken(kind: str) -> set[str]:
+    """Return the names that a plugin of a kind cannot have; a measure has the name of its evaluator."""
+    from localsim import plugins
+    from localsim.evaluators.scorers import SCORERS
+    from localsim.families import FAMILIES
+    from localsim.reports.measures import measures_of
+
+    if kind == "game":
+        return set(FAMILIES)
+    if kind == "backend":
+        return {"scripted", "openai", "openvino", "python", "human", *plugins.names("backends")}
+    return {*SCORERS, *plugins.names("evaluators"), *(measure.key for measure in measures_of())}

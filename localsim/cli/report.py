@@ -426,7 +426,7 @@ def check(run: str, demands: tuple[str, ...], file: Path | None, db: str | None)
         write_file(file, checks.junit(run_id, found))
     lines = [
         f"{'ok' if each.passed else 'NO'}  {each.demand.text}  "
-        f"{each.row.family} {each.row.condition} {each.row.model}: {each.number}"
+        f"{each.row.family} {each.row.condition} {each.row.model}: {each.told}"
         for each in found
     ]
     failed = sum(not each.passed for each in found)

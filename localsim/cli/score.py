@@ -125,6 +125,8 @@ def score(conditions: tuple[str, ...], cluster: str | None, strict: bool, db: st
 
     def text() -> Text:
         yield from _scored(found, private=any(with_secrets(store, each) for each in runs))
+        for each in runs if by["evaluator"] else ():
+            yield from _measured(store, each, others[0])
         for each in runs:
             yield from (Styled(f"! {line}", "yellow") for line in thresholds.warnings(store, used[each], each))
         yield Note(f"next: localsim report {runs[0]}")
@@ -208,6 +210,18 @@ def _scored(found: dict[str, Any], *, private: bool) -> Text:
         yield Styled(table.title, bold=True)
         yield Table(list(map(str, table.heads)), table.rows)
         yield "\n".join(table.notes)
+
+
+def _measured(store: Store, run_id: str, evaluator: Evaluator) -> Text:
+    """Yield the measures of an evaluator for each family and condition of a run."""
+    from localsim.reports.compose.alone import table
+
+    if measures := evaluator.measures:
+        rows = [
+            [row.family, row.condition, row.model, *(str(row.number(measure.key)) for measure in measures)]
+            for row in table(store, run_id).comparison
+        ]
+        yield Table(["family", "mode", "model", *(measure.heading for measure in measures)], rows)
 
 
 @click.group()

@@ -197,7 +197,7 @@ def player_of(name: str, families: Iterable[str | None] = ()) -> Player:
     others = _players_of_all()
     if name in others:
         return others[name]
-    meant = suggest(name, own, inline=True) or suggest(name, {**PLAYERS, **others}, inline=True)
+    meant = suggest(name, {**own, **PLAYERS, **others}, inline=True)
     listed = [f"players of {family.name}: {', '.join(family.players)}" for family in played.values() if family.players]
     whole = ANYWHERE if played else {**PLAYERS, **others}
     listed.append(f"{'for any scenario' if played else 'there are'}: {', '.join(sorted(whole))}, or scripted:@FILE")

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from filelock import FileLock, Timeout
 
-from localsim import paths
+from localsim import paths, plugins
 from localsim.conversation.wording.layouts import DEFAULT
 from localsim.errors import InvalidInput, ModelMissing, suggest
 from localsim.models import own
@@ -158,7 +158,9 @@ def entry(name: str) -> ModelEntry:
     for candidate in known:
         if candidate.name == real:
             return candidate
-    meant = suggest(name, [*aliases(), *(candidate.name for candidate in known)], inline=True)
+    _, colon, rest = name.partition(":")
+    others = [f"{each}:{rest}" for each in ("scripted", "openai", *plugins.names("backends")) if colon]
+    meant = suggest(name, [*aliases(), *(candidate.name for candidate in known), *others], inline=True)
     raise ModelMissing(
         f"no model is called {name!r}{meant}",
         hint="localsim models list shows the names; the path of a .gguf file works too",

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from localsim.errors import InvalidInput, suggest
+from localsim.evaluators.leaks import Leaks
 from localsim.reports.document import Report
 from localsim.reports.measures import hint_on
 from localsim.reports.results import Number, Result
+from localsim.reports.validity.head import gap
 
 _FORM = re.compile(
     r"(?:(?P<rows>[^<>=]+?)\s*/\s*)?(?P<measure>[A-Za-z]\w*(?:\.[\w-]+)?)\s*(?P<sign>[<>]=?|==)\s*(?P<bound>\S+)"
@@ -48,8 +50,9 @@ class Demand:
 
 @dataclass(frozen=True)
 class Checked:
-    """A demand on one row, with the number that the row has."""
+    """A demand on one row of a run, with the number that the row has."""
 
+    run_id: str
     demand: Demand
     row: Result
     number: Number
@@ -58,6 +61,14 @@ class Checked:
     def passed(self) -> bool:
         """True if the row is as demanded."""
         return self.demand.holds(self.number.value)
+
+    @property
+    def told(self) -> str:
+        """The number, and why it has no value where that is known."""
+        why = "no completed conversation" if not self.row.completed else ""
+        if any(gap(measure, self.row) for measure in Leaks.measures if measure.key == self.demand.measure):
+            why = why or f"leaks were not looked for: localsim score {self.row.other or self.run_id}"
+        return f"{self.number} ({why})" if why and self.number.value is None else str(self.number)
 
     def as_json(self) -> dict[str, object]:
         """Return the object that `localsim check --json` prints."""
@@ -82,6 +93,10 @@ def demand_of(text: str, report: Report) -> Demand:
         hint = hint_on(match["measure"], list(keys))
         raise InvalidInput(f"the run has no measure {match['measure']!r}", hint=hint)
     found = Demand(text.strip(), keys[match["measure"]], match["sign"], _number(match["bound"]), match["rows"] or "")
+    share = any(measure.key == found.measure and measure.kind == "share" for measure in report.measures)
+    if share and found.bound > 1:
+        meant = f"did you mean {found.bound:g}%?"
+        raise InvalidInput(f"{found.measure} is a share from 0 to 1, or from 0% to 100%", hint=meant)
     if not any(map(found.concerns, report.comparison)):
         known = {name for row in report.comparison for name in (row.family, row.condition, row.mode, row.model)}
         meant = suggest(found.rows, known, inline=True)
@@ -100,7 +115,7 @@ def checked(report: Report, demands: Iterable[Demand]) -> Iterator[Checked]:
         having = {row.family for row in rows if row.value(demand.measure) is not None}
         for row in rows:
             if not having or row.family in having or not row.completed:
-                yield Checked(demand, row, row.number(demand.measure))
+                yield Checked(report.run.run_id, demand, row, row.number(demand.measure))
 
 
 def junit(run_id: str, found: Sequence[Checked]) -> str:
@@ -111,7 +126,7 @@ def junit(run_id: str, found: Sequence[Checked]) -> str:
         place = ".".join((each.row.family, each.row.condition, each.row.model))
         case = ElementTree.SubElement(suite, "testcase", classname=place, name=each.demand.text)
         if not each.passed:
-            ElementTree.SubElement(case, "failure", message=f"it is {each.number}")
+            ElementTree.SubElement(case, "failure", message=f"it is {each.told}")
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 

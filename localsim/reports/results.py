@@ -30,7 +30,10 @@ class Number:
 
     def __str__(self) -> str:
         """Return the value with its interval, as a terminal or a document prints it."""
-        text = text_of(self.value, self.low, self.high, ".0%" if self.kind == "share" else ".2f")
+        low = self.low
+        if self.kind == "share" and low is not None and self.value is not None:
+            low = max(low, min(self.value, -1.0))  # a difference from chance has no lower bound of its own
+        text = text_of(self.value, low, self.high, ".0%" if self.kind == "share" else ".2f")
         return f"{text} in all {self.alike}" if self.alike else text
 
     def as_json(self, key: str) -> dict[str, Any]:

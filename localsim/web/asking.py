@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import takewhile
@@ -81,10 +81,15 @@ def _chart(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> tuple[str
     telling = [index for index in texts if len({row[index] for row in rows}) > 1] or texts
     most = max(float(row[shown] or 0) for row in rows)
     bars = [
-        Bar(" · ".join(str(row[index]) for index in telling[:3]), row[shown], float(row[shown] or 0) / most)
+        Bar(_label(row[each] for each in telling[:3]), row[shown], float(row[shown] or 0) / most)
         for row in rows
     ]
     return columns[shown], bars
+
+
+def _label(values: Iterable[Any]) -> str:
+    """Return the name of a bar; a value that is not there is left out."""
+    return " · ".join(str(value) for value in values if value is not None) or "-"
 
 
 def _is_number(value: Any) -> bool:

@@ -214,6 +214,9 @@ def show_run(run: str, db: str | None) -> Answer:
             if isinstance(value, dict):
                 yield Styled(key, bold=True)
                 yield from (f"  {name}: {json.dumps(detail, default=str)}" for name, detail in value.items())
+            elif isinstance(value, list) and value:
+                yield Styled(key, bold=True)
+                yield Table.of(value)
             elif key != "called":
                 yield f"{key}: {value}"
 

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from localsim.backends.called import PREFIX
 from localsim.backends.person import NAME
 from localsim.conversation.episode import PEOPLE
 from localsim.families import family_of, in_order, title_of
@@ -164,7 +165,7 @@ class Playing:
     def _next(self) -> list[str]:
         """Return the command that shows what a language model of a withheld conclusion can hold."""
         models = (part for _, model in sorted(self.withheld) for part in model.split("|"))
-        model = next((part for part in models if not part.startswith("scripted") and part != NAME), None)
+        model = next((each for each in models if each != NAME and not each.startswith(("scripted", PREFIX))), None)
         return [f"To see what it can hold: localsim models try {shlex.quote(model)}"] if model else []
 
 

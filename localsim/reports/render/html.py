@@ -20,7 +20,7 @@ import jinja2
 from markupsafe import Markup
 
 from localsim.conversation.measures import Kind, Measure
-from localsim.errors import writing
+from localsim.errors import InvalidInput, writing
 from localsim.families import EVERYDAY, Family, family_of, in_order
 from localsim.families.base import SUCCESS
 from localsim.models.registry import constructed, labelled
@@ -125,8 +125,11 @@ def _signed(text: str) -> str:
 
 
 def is_page(file: str | Path) -> bool:
-    """True if a report in this file is a page; Markdown has a name that ends in .md."""
-    return not str(file).endswith(".md")
+    """True if a report in this file is a page; Markdown has a name that ends in .md. Raises InvalidInput."""
+    ending = Path(file).suffix.lower()
+    if ending not in (".html", ".htm", ".md"):
+        raise InvalidInput("a report is a page or Markdown", where=str(file), hint="a name that ends in .html or .md")
+    return ending != ".md"
 
 
 def write(report: Report, file: Path) -> None:
