@@ -75,7 +75,8 @@ class _Counted(NodeTransformer):
 
     def visit_Compare(self, node: nodes.Compare) -> nodes.Node:  # noqa: N802
         self.generic_visit(node)
-        for side in (node, *node.ops):
+        sides: tuple[nodes.Compare | nodes.Operand, ...] = (node, *node.ops)
+        for side in sides:
             side.expr = self._through("_kept", side.expr)
         return node
 
@@ -174,7 +175,7 @@ def _size(value: Any) -> int:
     while waiting and total <= _LONGEST:
         each = waiting.pop()
         if isinstance(each, Namespace):
-            each = each._Namespace__attrs  # type: ignore[attr-defined]  # its text shows them
+            each = each._Namespace__attrs  # its text shows them
         if isinstance(each, list | tuple | set | dict):
             total += 1 + len(each)
             waiting += chain(each, each.values()) if isinstance(each, dict) else each
