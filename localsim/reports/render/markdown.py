@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from localsim.reports import sections
@@ -24,12 +24,12 @@ def as_markdown(data: Report) -> str:
     return "\n".join(lines) + "\n"
 
 
-def card_as_markdown(card: dict[str, Any]) -> str:
+def card_as_markdown(card: Mapping[str, Any]) -> str:
     """Return a simulation card as Markdown."""
     return "\n".join([f"# Simulation card of run {card['run_id']}", *_fields(card, "##")]) + "\n"
 
 
-def _fields(card: dict[str, Any], mark: str) -> Iterator[str]:
+def _fields(card: Mapping[str, Any], mark: str) -> Iterator[str]:
     for title, fields in card_sections(card):
         yield from ("", f"{mark} {title}", "")
         yield from (f"- **{_plain(name)}**: {_plain(text)}" if name else f"- {_plain(text)}" for name, text in fields)
