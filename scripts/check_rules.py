@@ -224,7 +224,7 @@ def plants(loaded: LoadedScenario, mode: Mode, request: Request, turns: list[Tur
     talk = Readers(loaded.scenario, Transcript(tuple(turns)))
     viewer, everything = request.speaker, mode != "agents"
     heard = talk.heard(viewer, request.turn, everything=everything, simultaneous=viewer == "writer")
-    here = {turn.line: turn for turn in turns[: request.turn]}
+    here = {turn.line: turn for turn in turns}
     found = {
         _kind(here[each.line], simultaneous="same beat" in each.what): each.line
         for each in heard.withheld

@@ -106,7 +106,11 @@ def test_the_time_of_a_talk_ends_it_and_the_participant_goes_on(
         agreed(client)
         until(lambda: bool(lab.live) and bool(lab.live[1].turns))
         now = time.time()
-        monkeypatch.setattr("localsim.web.experiment.lab.time.time", lambda: now + 301)
+        monkeypatch.setattr("localsim.web.experiment.lab.time.time", lambda: now + 3600)
+        assert not lab.leaves() and 0 < (lab.seconds_left(lab.live[1]) or 0) <= 300, (
+            "the clock was set, no time went by"
+        )
+        lab._begun -= 301
         until(lambda: lab.live[1].ended)
         assert not lab.live[1].completed
         post(client, "rate", turn="0", skip="1")

@@ -24,7 +24,13 @@ from localsim.leakage.quotes import quotes
 from localsim.leakage.track import Row, decided, read, track
 from localsim.scenarios.parse import parse_scenario
 from localsim.store.database import Store
-from localsim.store.records import EpisodeEnded, EpisodeRecord, LeakRecord, ScenarioRecord, score_records
+from localsim.store.records import (
+    EpisodeEnded,
+    EpisodeRecord,
+    LeakRecord,
+    ScenarioRecord,
+    score_records,
+)
 from tests.conftest import generated
 from tests.test_docs import ROOT
 
@@ -438,6 +444,9 @@ def test_vectors_are_computed_once(store: Store) -> None:
     assert again.records() == []
     query = "SELECT array_inner_product(a.vector, b.vector) AS c FROM vectors a, vectors b WHERE a.text < b.text"
     assert store.rows(query)[0]["c"] == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-5)
+    with store.writing() as connection:  # as a foreign file may have them
+        connection.execute("UPDATE vectors SET vector = ?", [[float("nan")] * 384])
+    assert np.abs(leaks.VectorCache(store).encode(["Goodbye", "Hello there"]) - vectors[::-1]).max() < 1e-6
 
 
 def test_a_friend_whom_both_know_is_nobodys_leak() -> None:

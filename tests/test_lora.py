@@ -176,6 +176,42 @@ def test_an_adapter_of_other_shapes_is_refused(trained: tuple[Any, Path], base: 
         lora.check_fits(lora.Adapter(found.path, found.architecture, 8, "", "", pairs), base.path, {base.sha256})
 
 
+HOSTILE = {
+    "one dimension": (np.zeros(8), np.zeros(8), 8.0),
+    "two ranks": (np.zeros((4, 8)), np.zeros((8, 2)), 8.0),
+    "not a number": (np.full((4, 8), np.nan), np.zeros((8, 4)), 8.0),
+    "infinite": (np.zeros((4, 8)), np.full((8, 4), np.inf), 8.0),
+    "alpha nan": (np.zeros((4, 8)), np.zeros((8, 4)), float("nan")),
+    "alpha text": (np.zeros((4, 8)), np.zeros((8, 4)), "eight"),
+}
+
+
+def adapter_file(path: Path, a: Any, b: Any, alpha: Any) -> Path:
+    writer = gguf.GGUFWriter(str(path), "llama")
+    writer.add_type("adapter")
+    writer.add_string("adapter.type", "lora")
+    if alpha is not None:
+        (writer.add_string if isinstance(alpha, str) else writer.add_float32)("adapter.lora.alpha", alpha)
+    for side, values in (("a", a), ("b", b)):
+        writer.add_tensor(f"x.weight.lora_{side}", values.astype(np.float16))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_an_adapter_whose_values_are_no_pairs_of_numbers_is_refused(kind: str, tmp_path: Path) -> None:
+    with pytest.raises(ModelMissing, match="no pairs of one rank"):
+        lora.read_adapter(adapter_file(tmp_path / "x.gguf", *HOSTILE[kind]))
+    sound = adapter_file(tmp_path / "y.gguf", np.ones((4, 8)), np.ones((8, 4)), None)
+    assert lora.read_adapter(sound).scale == 1, "llama.cpp adds the product as it is where there is no alpha"
+    sound.write_bytes(sound.read_bytes()[:200])
+    with pytest.raises(ModelMissing, match="not a GGUF file"):
+        lora.read_adapter(sound)
+
+
 def test_what_is_no_adapter_is_refused(base: models.ModelFile, tmp_path: Path) -> None:
     with pytest.raises(ModelMissing, match="no LoRA adapter"):
         lora.read_adapter(base.path)

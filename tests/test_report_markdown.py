@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 from localsim.reports.card import card
 from localsim.reports.compose.alone import report
-from localsim.reports.render.markdown import as_markdown, table
+from localsim.reports.render.markdown import as_markdown, card_as_markdown, table
 from localsim.reports.sections import measure_table
 from localsim.runs.runner import Plan, start
 from localsim.store.database import Store
@@ -30,4 +31,6 @@ def test_a_report_as_markdown_holds_the_table_the_papers_values_and_no_foreign_m
     assert "## Bargaining" in text and "| | script | agents |" in text and "*0.94* | *0.3*" in text
     assert "## Simulation card" in text and "played by a script" in text
     assert "a \\| b" in text and "\\[x\\](http://y)" in text and "<b>" not in text
+    marked = card_as_markdown(json.loads(json.dumps(data.card).replace("scripted", "<b>x")))
+    assert "\\<b\\>x" in marked and "<b" not in marked.replace("\\<", "")
     assert table(measure_table(data.comparison, data.measures))[0] == "| | script | agents |"

@@ -279,6 +279,10 @@ def test_a_prompt_after_leaving_and_a_part_of_a_whisper_are_found() -> None:
         assert what in [
             kind for kind, _ in found_in(f"You are {viewer}.\n\n{text}", loaded, "agents", viewer, talk, last)
         ]
+    votes = [turn for turn in turns if turn.action.type == "vote"]
+    early = f"You are {votes[0].speaker}.\n\n{votes[-1].line}"
+    assert ["of the same beat" in kind for kind, _ in
+            found_in(early, loaded, "agents", votes[0].speaker, talk, votes[0].index)] == [True]  # fmt: skip
     sound = f"You are Bo.\n\n{turns[1].line}"
     assert not list(found_in(sound, loaded, "agents", "Bo", talk, last))
     assert not list(found_in(f"{sound}\n{turns[2].line}", loaded, "mindreaders", "Cy", talk, last))

@@ -17,6 +17,7 @@ from localsim.cli.common import (
     Finite,
     Reassurance,
     Target,
+    clean,
     conditions_argument,
     db_option,
     json_option,
@@ -181,8 +182,9 @@ def card(
     localsim card @last --card card.yaml -o card.md
     """
     from localsim.reports.card import card as make_card
-    from localsim.reports.card import markdown, missing, read_human
+    from localsim.reports.card import missing, read_human
     from localsim.reports.compose.alone import report as make_report
+    from localsim.reports.render.markdown import card_as_markdown
 
     if template:
         _write_template(Path(output or "card.yaml"), human)
@@ -191,14 +193,14 @@ def card(
         made = make_card(store, make_report(store, store.run_id(run)), read_human(human) if human else None)
     if output:
         with writing(output):
-            Path(output).write_text(markdown(made), encoding="utf-8")
+            Path(output).write_text(card_as_markdown(made), encoding="utf-8")
         say(f"wrote {output}")
         if gaps := [] if lint else missing(made):
             say(f"! {len(gaps)} fields are empty: localsim card --lint lists them, --template writes a file for them")
     elif as_json:
         print_json(made)
     elif not lint:
-        click.echo(markdown(made), nl=False)
+        click.echo(clean(card_as_markdown(made)), nl=False)
     if lint and (gaps := missing(made)):
         for gap in gaps:
             click.echo(f"missing {gap}")

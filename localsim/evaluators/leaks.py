@@ -282,6 +282,10 @@ def _passed_on(scenario: Scenario, talk: Leakage, turns: Turns) -> Iterator[Scor
         yield Score("passed_on", float(len(cited)), agent=agent.name, turns=tuple(sorted(set(cited))))
 
 
+_ROUNDED = 0.01
+"""The most that a stored unit vector differs from length 1; another one, as in a foreign file, is computed anew."""
+
+
 class VectorCache:
     """Embeddings of texts, read from the database (if there is one) or computed once, and then kept for it."""
 
@@ -296,7 +300,8 @@ class VectorCache:
         """Return unit vectors, one row for each text."""
         hashes = [hash_of(text) for text in texts]
         stored = queries.vectors(self._store, self.MODEL, hashes) if self._store is not None else {}
-        known: dict[str, Sequence[float] | npt.NDArray[np.float32]] = dict(stored)
+        known: dict[str, Sequence[float] | npt.NDArray[np.float32]]
+        known = {name: each for name, each in stored.items() if abs(np.linalg.norm(each) - 1) < _ROUNDED}
         missing = {name: text for name, text in zip(hashes, texts, strict=True) if name not in known}
         if missing:
             if self._embedder is None:

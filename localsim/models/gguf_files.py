@@ -19,7 +19,7 @@ def opened(path: Path) -> Any:
     """
     try:
         return _reader()(str(path))
-    except struct.error as error:
+    except (struct.error, IndexError) as error:
         raise ValueError(f"the file ends in its header: {error}") from error
 
 

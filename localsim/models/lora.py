@@ -55,11 +55,13 @@ class Adapter:
     @property
     def scale(self) -> float:
         """The factor of the product B A."""
-        return self.alpha / self.rank
+        return self.alpha / self.rank if self.alpha else 1.0  # as llama.cpp reads a file without alpha
 
 
 def read_adapter(path: Path) -> Adapter:
     """Read an adapter file. Raises ModelMissing where the file is not an adapter."""
+    import gguf
+
     try:
         reader = gguf_files.opened(path)
     except (OSError, ValueError) as error:
@@ -69,20 +71,31 @@ def read_adapter(path: Path) -> Adapter:
     found: dict[str, dict[str, Array]] = {}
     for tensor in reader.tensors:
         name, _, side = tensor.name.rpartition(".weight.lora_")
-        found.setdefault(name, {})[side] = np.asarray(tensor.data, dtype=np.float32)
+        found.setdefault(name, {})[side] = gguf.quants.dequantize(tensor.data, tensor.tensor_type).astype(np.float32)
     pairs = {name: (sides["a"], sides["b"]) for name, sides in found.items() if set(sides) == {"a", "b"}}
     if not pairs or len(pairs) != len(found):
         raise ModelMissing("its matrices do not come in pairs", where=str(path))
-    alpha = reader.get_field("adapter.lora.alpha")
+    field = reader.get_field("adapter.lora.alpha")
+    alpha = field.contents() if field else 0.0
+    numbers = isinstance(alpha, int | float) and bool(np.isfinite(alpha))
+    if not numbers or not all(map(_is_pair, pairs.values())):
+        raise ModelMissing(
+            "its matrices are no pairs of one rank, or it has values that are no numbers", where=str(path)
+        )
     return Adapter(
         path=path,
         architecture=_text(reader, "general.architecture"),
-        alpha=float(alpha.contents()) if alpha else 0.0,
+        alpha=float(alpha),
         base_sha256=_text(reader, _BASE_SHA),
         base_name=_text(reader, _BASE_NAME),
         pairs=pairs,
         base_origin=_text(reader, _BASE_ORIGIN),
     )
+
+
+def _is_pair(sides: tuple[Array, Array]) -> bool:
+    a, b = sides
+    return a.ndim == b.ndim == 2 and a.shape[0] == b.shape[1] > 0 and all(np.isfinite(side).all() for side in sides)
 
 
 def layout_in(path: Path) -> str:

@@ -295,15 +295,6 @@ def _stated(parts: Sequence[tuple[str, list[tuple[str, str]]]]) -> Iterator[tupl
 _NOT_STATED = "not stated"
 
 
-def markdown(card: dict[str, Any]) -> str:
-    """Return the card as Markdown."""
-    lines = [f"# Simulation card of run {card['run_id']}"]
-    for title, fields in sections(card):
-        lines += ["", f"## {title}", ""]
-        lines += [f"- **{field}**: {text}" if field else f"- {text}" for field, text in fields]
-    return "\n".join(lines) + "\n"
-
-
 def _title(name: str) -> str:
     return name.replace("_", " ").capitalize()
 

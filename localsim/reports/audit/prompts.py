@@ -203,7 +203,7 @@ def found_in(
         line = pattern(visible(each.line))
         own = [part for part in parts(each.text) if len(part.split()) >= SENTENCE]
         if (
-            (line.search(exact) and not line.search(lines))
+            (line.search(exact) and len(line.findall(exact)) > len(line.findall(lines)))  # such as in each round
             or any(part in loose and part not in known for part in own)
             or _tells_values(each, fresh, read)
         ):

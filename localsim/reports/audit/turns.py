@@ -132,11 +132,15 @@ class Readers:
         `everything`: also turns for other readers. `simultaneous`: also the acts of the same beat, as only the writer
         of a script does. What the rules told before the act's own beginning (`Act.since`) is withheld.
         """
-        turns = self.turns[:before]
         now = self.beat_at(before, viewer)
-        left = next((turn.index for turn in turns if turn.speaker == viewer and turn.action.type == "leave"), None)
+        left = next(
+            (turn.index for turn in self.turns[:before] if turn.speaker == viewer and turn.action.type == "leave"), None
+        )
         found = Heard([], [], [])
-        for turn, beat in zip(turns, self.beats, strict=False):
+        for turn, beat in zip(self.turns, self.beats, strict=True):
+            # Of its own beat, what the others say later is withheld too: a reply is asked for anew after theirs.
+            if turn.index >= before and (simultaneous or beat != now or viewer == turn.speaker or turn.index == before):
+                continue
             values = " ".join(turn.action.values or ())
             text = f"{values} {turn.action.text}".strip()
             readers = self.of(turn)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from localsim.reports import sections
 from localsim.reports.card import sections as card_sections
@@ -19,11 +20,19 @@ def as_markdown(data: Report) -> str:
     lines += [f"> {_plain(warning)}  " for warning in head.notes(data).general]
     lines += [line for section in sections.for_document(data) for line in _section(section)]
     if data.card:
-        lines += ["", "## Simulation card"]
-        for title, fields in card_sections(data.card):
-            lines += ["", f"### {title}", ""]
-            lines += [f"- **{field}**: {_plain(text)}" if field else f"- {_plain(text)}" for field, text in fields]
+        lines += ["", "## Simulation card", *_fields(data.card, "###")]
     return "\n".join(lines) + "\n"
+
+
+def card_as_markdown(card: Mapping[str, Any]) -> str:
+    """Return a simulation card as Markdown."""
+    return "\n".join([f"# Simulation card of run {card['run_id']}", *_fields(card, "##")]) + "\n"
+
+
+def _fields(card: Mapping[str, Any], mark: str) -> Iterator[str]:
+    for title, fields in card_sections(card):
+        yield from ("", f"{mark} {title}", "")
+        yield from (f"- **{_plain(name)}**: {_plain(text)}" if name else f"- {_plain(text)}" for name, text in fields)
 
 
 def _section(section: Section) -> Iterator[str]:
