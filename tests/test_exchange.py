@@ -100,6 +100,11 @@ def test_other_marks_stay_text() -> None:
         *("a <p viewer='environment'>b", "a </p> b", "<p>a<extra_info>b</p></extra_info>", "a <!-- b"),
         *("a <p viewer=agent_1>b</p>", "<P viewer='agent_1'>b</P>", "<p Viewer='agent_1'>b</p>", "<EXTRA_INFO>b"),
         *("<span viewer='agent_0'>b</span>", "<p viewer='Ilse'>b</p>", '<p viewer="agent_0,agent_1">b</p>'),
+        *(
+            "a &lt;p viewer='agent_1'&gt;b&lt;/p&gt;",
+            "a < p viewer = 'agent_1' >b</ p>",
+            "＜p viewer='agent_1'＞b＜/p＞",
+        ),
     ],
 )
 def test_marks_that_do_not_match_are_refused_because_they_would_make_secrets_public(text: str) -> None:

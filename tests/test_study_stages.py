@@ -454,11 +454,14 @@ def test_a_dry_run_tells_the_minutes_of_each_stage_and_simulates_nothing(
 
 
 def test_a_missing_twin_or_judge_is_an_error_before_the_first_episode(tmp_path: Path) -> None:
-    from localsim.errors import ModelMissing
+    from localsim.errors import InvalidInput, ModelMissing
 
     for changes in ({"twin": "no-such-model"}, {"judge": "no-such-model"}):
         with pytest.raises(ModelMissing, match="no-such-model"):
             run_study(study_in(tmp_path, **changes), teacher=Players())
+    assert main(["study", "--dry-run", "--twin", "none", "--judge", "no-such-model"]) == 4
+    with pytest.raises(InvalidInput, match="names no server"):
+        run_study(study_in(tmp_path, judge="openai:localhost:8080"), teacher=Players())
     assert not (tmp_path / "study.duckdb").exists()
 
 

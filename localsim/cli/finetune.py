@@ -272,11 +272,12 @@ def _lines(plan: dict[str, Any]) -> str:
 def _planned(size_name: str, study: Study, model: str) -> dict[str, Any]:
     """Return the plan of a study for one model, with the expected minutes of each stage."""
     from localsim.backends.engines import ensure_works
-    from localsim.backends.open import layers_of, physical_cores
+    from localsim.backends.open import layers_of, physical_cores, require_models
     from localsim.machine.bench import bench
     from localsim.study import TURNS, WRITTEN, hours
 
     base, size, twin, judge = study.base(model), study.size, study.twin_of(model), study.judge_of(model)
+    require_models(list(filter(None, (twin, judge))))
     ensure_works(base)
     say(f"measuring {base.name}")
     rates = bench(base, physical_cores(), layers_of(base, "auto"))

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from localsim.backends.open import is_file
+from localsim.backends.open import is_file, require_models
 from localsim.conversation.measures import Measure
 from localsim.leakage.detector import VERSION as DETECTOR
 from localsim.models.registry import embedding_folder, resolve
@@ -83,9 +83,7 @@ def _check(session: Session, teacher: Teacher) -> None:
     """Raise the errors of a study before its first episode, and not after hours of simulation."""
     for model in session.study.models:
         teacher.check(session, model)
-        for name in (session.study.twin_of(model), session.study.judge_of(model)):
-            if name and is_file(name):
-                resolve(name)
+        require_models(list(filter(None, (session.study.twin_of(model), session.study.judge_of(model)))))
     embedding_folder()
 
 

@@ -64,14 +64,22 @@ def pieces(text: str, where: str) -> list[Piece]:
         elif not tag["end"]:
             viewer = _VIEWER.search(rest)
             if name not in _NAMES or (viewer is None and _HIDES.search(rest)):
-                hint = "marks are <p viewer='agent_1'> and <p viewer='environment'>; others would become public"
-                raise InvalidInput(f"nobody knows for whom {tag[0][:60]} is", where=where, hint=hint)
+                raise _unknown(tag[0], where)
             opened.append((name, (viewer[1] or viewer[2]) if viewer else ""))
         elif not opened or opened.pop()[0] != name:
             raise _unbalanced(f"</{name}> closes nothing", where)
     if opened or "<!--" in text[at:]:
         raise _unbalanced(f"<{opened[-1][0] if opened else '!--'}> is not closed", where)
-    return found + _piece(text[at:], opened)
+    found += _piece(text[at:], opened)
+    for piece in found:
+        if left := _HIDES.search(piece.text):  # such as the &lt;p viewer= of a page
+            raise _unknown(piece.text[max(0, left.start() - 6) :], where)
+    return found
+
+
+def _unknown(mark: str, where: str) -> InvalidInput:
+    hint = "marks are <p viewer='agent_1'> and <p viewer='environment'>; others would become public"
+    return InvalidInput(f"nobody knows for whom {mark[:60]} is", where=where, hint=hint)
 
 
 def _unbalanced(problem: str, where: str) -> InvalidInput:
