@@ -166,7 +166,7 @@ def test_a_run_page_begins_with_its_answer_and_has_totals_in_column_heads(
     made: tuple[Store, str], client: TestClient
 ) -> None:
     text = client.get(f"/runs/{made[1]}").text
-    assert "Mutual friends: 2 scenarios are too few to tell whether seeing every side changes success (0 points" in text
+    assert "Mutual friends: everybody succeeds in agents and mindreaders (0 points" in text
     assert "Every talk reached its goal, so the pictures show turns." in text
     assert {each.measure.key for each in pairs.of_runs(made[0], [made[1]])} == {"turns"}
     assert text.index('class="answer"') < text.index('id="pairs"') < text.index('class="matrix')
@@ -193,10 +193,10 @@ def test_a_large_run_opens_before_its_answer_is_known(
     view_data._ANSWERS.clear()
     run = f"/runs/{made[1]}"
     assert f'data-fetch="{run}/answer"' in client.get(run).text
-    assert "to tell whether seeing every side changes success" in client.get(f"{run}/answer").text
-    assert "to tell whether seeing every side changes success" in client.get(run).text, "it is kept"
+    assert "cannot tell what seeing every side changes" in client.get(f"{run}/answer").text
+    assert "cannot tell what seeing every side changes" in client.get(run).text, "it is kept"
     view_data._ANSWERS.clear()
-    assert "to tell whether seeing every side changes success" in client.get(f"{run}?answer=1").text, "without scripts"
+    assert "cannot tell what seeing every side changes" in client.get(f"{run}?answer=1").text, "without scripts"
 
 
 def test_what_was_not_searched_for_leaks_says_so(made: tuple[Store, str], client: TestClient) -> None:

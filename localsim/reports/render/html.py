@@ -159,7 +159,7 @@ class Opening:
 
 def opening(data: Report) -> Opening:
     """Return the opening of a report. What talks that do not play show stands before all else, and is not folded."""
-    scripted = [name for name, each in data.run.models.items() if each["kind"] == "scripted"]
+    scripted = [name for name, each in data.run.models.items() if each.get("kind") == "scripted"]
     told = [f"{', '.join(scripted)}: script, no model."] if scripted else []
     shown = len(told) + len(head.conclusions(data))
     told += head.answer(data)
