@@ -80,10 +80,7 @@ def _chart(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> tuple[str
     shown = numbers[0]
     telling = [index for index in texts if len({row[index] for row in rows}) > 1] or texts
     most = max(float(row[shown] or 0) for row in rows)
-    bars = [
-        Bar(_label(row[each] for each in telling[:3]), row[shown], float(row[shown] or 0) / most)
-        for row in rows
-    ]
+    bars = [Bar(_label(row[each] for each in telling[:3]), row[shown], float(row[shown] or 0) / most) for row in rows]
     return columns[shown], bars
 
 
