@@ -24,6 +24,7 @@ from localsim.reports.compose.alone import report
 from localsim.reports.evidence.turns import hits_in
 from localsim.reports.figures import pairs
 from localsim.reports.render.html import opening
+from localsim.reports.results import Number
 from localsim.runs import telling
 from localsim.runs import words as wording
 from localsim.runs.plan import primary_of
@@ -308,9 +309,9 @@ def test_leaks_are_marked_with_their_evidence_and_hostile_words_are_only_words(
 
 
 def test_a_bar_leaves_out_a_name_that_is_not_there_and_an_interval_ends_at_what_is_possible() -> None:
-    _, bars = chart(["mode", "see", "n"], [("agents", None, 2), ("script", "goal", 4)]) or ("", [])
-    assert [bar.name for bar in bars] == ["agents", "script · goal"]
-    assert str(Number("share", -0.25, -3.9, 1.0)) == "-25% [-100, 100]"
+    _, bars = asking._chart(["mode", "see", "n"], [("agents", None, 2), ("script", "goal", 4)])
+    assert [bar.label for bar in bars] == ["agents", "script · goal"]
+    assert str(Number("share", -0.25, -3.9, 1.0)) == "-25% [-100%, 100%]"
 
 
 def test_the_prompt_of_a_turn_is_the_stored_one_and_holds_the_own_side_alone(
