@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from localsim.reports.card import OPEN, card, checklists, markdown, missing
+from localsim.reports.card import OPEN, card, checklists, missing
 from localsim.reports.compose.alone import report
+from localsim.reports.render.markdown import card_as_markdown
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
 from localsim.store.database import Store
@@ -35,11 +36,11 @@ def test_all_items_are_there_and_facts_come_from_the_run(store: Store, run: str)
 
 def test_an_item_that_only_authors_know_is_open_until_they_state_it(store: Store, run: str) -> None:
     made = card(store, report(store, run))
-    assert f"**G.1 funding**: {OPEN}" in markdown(made)
+    assert f"**G.1 funding**: {OPEN}" in card_as_markdown(made)
     assert {line.split(":")[0] for line in missing(made)} >= {"funding", "personal_data"}
     stated = card(store, report(store, run), {"funding": "none", "personal_data": "none"})
     assert not {line.split(":")[0] for line in missing(stated)} & {"funding", "personal_data"}
-    assert f"**G.1 funding**: {OPEN}" not in markdown(stated)
+    assert f"**G.1 funding**: {OPEN}" not in card_as_markdown(stated)
 
 
 def test_a_run_of_a_remote_model_says_so(store: Store, run: str) -> None:

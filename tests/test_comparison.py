@@ -20,10 +20,11 @@ from localsim.conversation.measures import Measure
 from localsim.errors import InvalidInput
 from localsim.families.base import SUCCESS
 from localsim.reports import comparison
-from localsim.reports.card import HUMAN, _asymmetry, _conditions, card, markdown, missing, read_human, transparency
+from localsim.reports.card import HUMAN, _asymmetry, _conditions, card, missing, read_human, transparency
 from localsim.reports.comparison import Compared, compare, compare_chosen, in_contrasts, pilot
 from localsim.reports.compose.alone import report
 from localsim.reports.figures.plots import figures
+from localsim.reports.render.markdown import card_as_markdown
 from localsim.reports.validity.headline import headline
 from localsim.runs import runner
 from localsim.runs.plan import CONTRASTS, Plan, secondary_in
@@ -318,7 +319,7 @@ def test_the_card_says_what_was_run(played: tuple[Store, str]) -> None:
     assert details["parties"] == [2] and details["domains"] == ["mutual_friends"]
     assert details["transparency_index"] == {"script": 1.0, "agents": 0.0}
     assert "rule-based" in next(iter(details["agent_types"].values()))
-    assert "success" in markdown(found) and "## Not stated" in markdown(found)
+    assert "success" in card_as_markdown(found) and "## Not stated" in card_as_markdown(found)
     json.dumps(found)
 
 
@@ -378,7 +379,7 @@ def test_what_people_must_say_is_named_and_taken(played: tuple[Store, str], tmp_
     file = tmp_path / "card.yaml"
     file.write_text("\n".join(f"{name}: said" for name in HUMAN))
     full = card(played[0], report(*played), read_human(file))
-    assert missing(full) == [] and "Not stated" not in markdown(full)
+    assert missing(full) == [] and "Not stated" not in card_as_markdown(full)
     file.write_text("purpose: x")
     with pytest.raises(InvalidInput, match="purpose"):
         read_human(file)
@@ -394,7 +395,7 @@ def test_the_card_counts_the_scenarios_of_the_run_by_tag(store: Store) -> None:
     found = card(store, report(store, run_id))
     assert found["scenario_tags"]["kind"] == {"bargaining": 1, "family": 2}
     assert found["scenario_tags"]["parties"] == {"2": 3} and found["scenario_tags"]["payoff"] == {"split": 1}
-    assert "- **Kind**: bargaining 1, family 2" in markdown(found)
+    assert "- **Kind**: bargaining 1, family 2" in card_as_markdown(found)
     assert found["people_and_models"] == {name: [] for name in INTERACTION}
 
 

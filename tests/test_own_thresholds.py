@@ -26,10 +26,9 @@ from localsim.leakage.detector import VERSION, LeakageDetector, Weights
 from localsim.leakage.pairs import Disclosure, LabelledPair, LabelledTranscript, Pair, PrivateFact, read_labelled
 from localsim.leakage.track import track
 from localsim.reports.card import card
-from localsim.reports.card import markdown as card_markdown
 from localsim.reports.compose.alone import report
 from localsim.reports.render.html import render
-from localsim.reports.render.markdown import as_markdown
+from localsim.reports.render.markdown import as_markdown, card_as_markdown
 from localsim.runs import runner
 from localsim.runs.plan import Plan, command_of
 from localsim.scenarios.parse import parse_scenario
@@ -219,7 +218,7 @@ def test_every_report_names_the_thresholds(store: Store, run: str) -> None:
     data = replace(data, card=made)
     shown = called(report_command, run, "--all")
     assert shown.exit_code == 0, shown.output
-    for text in (shown.output, render(data), as_markdown(data), card_markdown(made), json.dumps(data.as_json())):
+    for text in (shown.output, render(data), as_markdown(data), card_as_markdown(made), json.dumps(data.as_json())):
         assert named in text
     errors = [row for row in data.instruments if row.instrument.endswith(own(0.0).identity)]
     assert {row.error: row.value for row in errors} == {"precision of pairs": 0.6, "recall of pairs": 0.75}
