@@ -23,7 +23,7 @@ from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.store.conditions import Condition
 from localsim.store.database import Store
-from localsim.store.queries.reports import Goals
+from localsim.store.queries.judged import Goals
 from localsim.store.queries.runs import episode_list
 from localsim.store.queries.scoring import leaks_by_condition, subjects
 from localsim.store.records import score_records

@@ -23,8 +23,7 @@ from localsim.scenarios.rubrics import SOTOPIA, shipped_rubric
 from localsim.stats import Bounds, Estimate
 from localsim.store.conditions import Condition, in_order, names_of
 from localsim.store.database import Store
-from localsim.store.queries import experiments
-from localsim.store.queries import reports as queries
+from localsim.store.queries import experiments, judged
 
 _SPREAD = "_spread"
 
@@ -84,9 +83,9 @@ class Rated:
 
 def rubric_rows(store: Store, run_id: str) -> list[Judged]:
     """Return what judges answered about a run by rubrics."""
-    replies = queries.rubric_replies(store, run_id)
+    replies = judged.rubric_replies(store, run_id)
     people = {(row.rubric, row.judge, row.dimension): row for row in people_and_judges(store, run_id)}
-    groups = stats.grouped(((row.evaluator, row.name), row) for row in queries.rubric_scores(store, run_id))
+    groups = stats.grouped(((row.evaluator, row.name), row) for row in judged.rubric_scores(store, run_id))
     return [
         _dimension(
             rows,
@@ -100,7 +99,7 @@ def rubric_rows(store: Store, run_id: str) -> list[Judged]:
 
 
 def _dimension(
-    rows: Sequence[queries.RubricScore],
+    rows: Sequence[judged.RubricScore],
     spreads: Sequence[float],
     replies: tuple[int, int] | tuple[None, None],
     people: Rated | None,
@@ -284,9 +283,9 @@ class Choices:
 
 def choices(store: Store, run_id: str) -> list[Choices]:
     """Return what each judge chose in each set of conditions of a run."""
-    groups: dict[tuple[str, str], list[queries.Chosen]] = defaultdict(list)
+    groups: dict[tuple[str, str], list[judged.Chosen]] = defaultdict(list)
     places: dict[tuple[str, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for row in queries.candidates(store, run_id):
+    for row in judged.candidates(store, run_id):
         place, _, name = row.name.removeprefix(PLACE).partition(":")
         if row.name.startswith(PLACE):
             places[row.evaluator, name][int(place)].append(row.value)
@@ -295,7 +294,7 @@ def choices(store: Store, run_id: str) -> list[Choices]:
     return [_of_set(rows, places[key]) for key, rows in groups.items()]
 
 
-def _of_set(rows: Sequence[queries.Chosen], places: Mapping[int, Sequence[float]]) -> Choices:
+def _of_set(rows: Sequence[judged.Chosen], places: Mapping[int, Sequence[float]]) -> Choices:
     criterion, _, judge = rows[0].evaluator.removeprefix("choose.").partition(".")
     n = len(rows[0].name.removeprefix(CHOSEN).split("|"))
     by_condition: dict[Condition, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
