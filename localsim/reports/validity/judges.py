@@ -14,7 +14,7 @@ from localsim.leakage.accuracy import auroc
 from localsim.stats import NOTHING, Estimate, clustered
 from localsim.store.conditions import Condition, in_order, names_of
 from localsim.store.database import Store
-from localsim.store.queries import judged
+from localsim.store.queries import judged as queries
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,11 @@ class Reliability:
 
 def reliability(store: Store, run_id: str) -> list[Reliability]:
     """Return what is known of each judge of a run."""
-    judged = stats.grouped((row.evaluator, row) for row in judged.judge_goals(store, run_id))
+    judged = stats.grouped((row.evaluator, row) for row in queries.judge_goals(store, run_id))
     return [_judge(name, rows) for name, rows in judged.items()]
 
 
-def _judge(name: str, rows: Sequence[judged.Goals]) -> Reliability:
+def _judge(name: str, rows: Sequence[queries.Goals]) -> Reliability:
     known = [Goal(row.family, row.scenario_id, row.condition, row.goal, row.success) for row in rows
              if row.success is not None and row.goal is not None]  # fmt: skip
     follows, pairs = follows_outcome(known)
@@ -182,7 +182,7 @@ class Rate:
 
 def rates(store: Store, run_id: str) -> list[Rate]:
     """Return the rates of each judge and two conditions of which one is of this run."""
-    found = _values(judged.choices(store, [run_id]), lambda each: (each.run_id != run_id, each.run_id, in_order(each)))
+    found = _values(queries.choices(store, [run_id]), lambda each: (each.run_id != run_id, each.run_id, in_order(each)))
     return _rates(found, names_of(each for pairs in found.values() for pair in pairs for each in pair))
 
 
@@ -190,7 +190,7 @@ def rates_between(store: Store, pairs: Sequence[Pair]) -> list[Rate]:
     """Return the rates for pairs of conditions, the first of each pair first, called by their names."""
     every = list(dict.fromkeys(each for pair in pairs for each in pair))
     wanted = {frozenset(pair): pair for pair in pairs}
-    choices = judged.choices(store, list(dict.fromkeys(each.run_id for each in every)))
+    choices = queries.choices(store, list(dict.fromkeys(each.run_id for each in every)))
     found: Values = {}
     for judge, by_pair in _values(choices, lambda each: (each.run_id, in_order(each))).items():
         turned = {}
@@ -203,7 +203,7 @@ def rates_between(store: Store, pairs: Sequence[Pair]) -> list[Rate]:
     return _rates(found, names_of(every))
 
 
-def _values(choices: Sequence[judged.Choice], place: Callable[[Condition], Any]) -> Values:
+def _values(choices: Sequence[queries.Choice], place: Callable[[Condition], Any]) -> Values:
     """Return the choices of the first condition (1, 0 or .5); the first of a pair has the lesser place."""
     found: Values = {}
     seen = set()
@@ -224,7 +224,7 @@ def _values(choices: Sequence[judged.Choice], place: Callable[[Condition], Any])
     return found
 
 
-def _other(row: judged.Choice) -> Condition | None:
+def _other(row: queries.Choice) -> Condition | None:
     """Return the condition that a choice was made against; None if its run was deleted."""
     if row.other_run is not None and row.other_mode is not None and row.other_model is not None:
         return Condition(row.other_run, row.other_mode, row.other_model, row.other_see or "")
