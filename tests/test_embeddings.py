@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from localsim.errors import ModelMissing
 from localsim.leakage.embeddings import DIMENSIONS, Embedder
 from localsim.leakage.reader import FILE, PairReader
+from localsim.models.registry import embedding_folder
 
 
 @pytest.mark.model
@@ -26,9 +28,12 @@ def test_near_meanings_are_near() -> None:
 
 @pytest.mark.model
 def test_what_is_damaged_is_one_error_with_its_place(tmp_path: Path) -> None:
-    (tmp_path / "modules.json").write_text("")
-    with pytest.raises(ModelMissing, match="damaged") as raised:
-        Embedder(tmp_path)
+    whole = embedding_folder()
+    for name in ("modules.json", "config.json", "model.safetensors", "tokenizer.json"):
+        shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
+        (tmp_path / name).write_bytes((whole / name).read_bytes()[:99])
+        with pytest.raises(ModelMissing, match="damaged") as raised:
+            Embedder(tmp_path)
     assert raised.value.where == str(tmp_path) and "models pull" in str(raised.value.hint)
     for content in (b"", FILE.read_bytes()[:9999], b"version https://git-lfs.github.com/spec/v1", None):
         file = tmp_path / "reader.npz"

@@ -36,11 +36,12 @@ class Embedder:
         place = folder or embedding_folder()
         os.environ["HF_HUB_OFFLINE"] = os.environ["TRANSFORMERS_OFFLINE"] = "1"
         os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
+        from safetensors import SafetensorError
         from sentence_transformers import SentenceTransformer
 
         try:
             self._model = SentenceTransformer(str(place), device="cpu", local_files_only=True)
-        except Exception as error:  # each kind of file in the folder has a reader with errors of its own
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, SafetensorError) as error:
             problem = f"the embedding model is damaged: {' '.join(str(error).split())[:200]}"
             hint = "delete this folder, then: localsim models pull starter"
             raise ModelMissing(problem, where=str(place), hint=hint) from error
