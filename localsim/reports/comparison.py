@@ -42,6 +42,8 @@ from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 from localsim.store.queries.reports import Episode, Score
 from localsim.store.queries.runs import run_row
+from localsim.store.queries.stories import changed_scenarios
+from localsim.store.queries.stories import stories as stories_of
 
 Unit = tuple[str, int, int, int]
 """Scenario (by content), episode index, seed and variant, which the episodes of a pair share."""
@@ -142,7 +144,7 @@ def compare_chosen(
     alone = len(chosen) == 1 and chosen[0].whole
     declared = outcomes_of(json.loads(run_row(store, runs[0])["plan_json"])) if alone else None
     wanted = list(spelling.pairs_of(chosen))
-    left_out, told, stories = unpaired(store, wanted), of_conditions(store, conditions), queries.stories(store, *runs)
+    left_out, told, stories = unpaired(store, wanted), of_conditions(store, conditions), stories_of(store, *runs)
     found: list[Compared] = []
     for family, measure, values in values_of(store, runs, scores):
         by_condition = values
@@ -390,7 +392,7 @@ def why_nothing(store: Store, chosen: Sequence[Choice]) -> Iterator[str]:
     pairs = list(spelling.pairs_of(chosen))
     yield "nothing to compare: no two conditions share a scenario and a seed"
     runs = dict.fromkeys(each.run_id for choice in chosen for each in choice.conditions)
-    if ids := queries.changed_scenarios(store, list(runs)):
+    if ids := changed_scenarios(store, list(runs)):
         more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
         yield f"{ids[0]}{more}: the same id, but another text, so it is another scenario in each run"
     names = names_of(each for choice in chosen for each in choice.conditions)

@@ -37,6 +37,7 @@ from localsim.store.conditions import Condition, in_order
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 from localsim.store.queries.runs import run_row
+from localsim.store.queries.stories import only_title
 
 Key = tuple[str, Condition]
 """Family and condition."""
@@ -67,7 +68,7 @@ def _read(store: Store, run_id: str) -> Report:
     data = replace(
         found,
         run=replace(
-            _run_of(run, queries.only_title(store, run_id)),
+            _run_of(run, only_title(store, run_id)),
             scenarios=queries.scenario_paths(store, run_id),
             tokens_generated=tokens.generated,
             tokens_evaluated=tokens.evaluated,
@@ -99,7 +100,7 @@ def beginning(store: Store, run_id: str) -> Report:
         scores = sided(reader, run_id)
         found = replace(
             _rows(reader, run_id, scores),
-            run=_run_of(run, queries.only_title(reader, run_id)),
+            run=_run_of(run, only_title(reader, run_id)),
             playing=playing.of_run(reader, run_id),
             robustness=robustness(reader, run_id),
         )

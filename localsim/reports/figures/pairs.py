@@ -28,6 +28,7 @@ from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 from localsim.store.queries.reports import Episode, PlayVerdict, Score
 from localsim.store.queries.runs import run_row
+from localsim.store.queries.stories import stories as stories_of
 
 WIDTH, HEIGHT = 300, 180
 _TOP, _BOTTOM = 40.0, 154.0
@@ -147,7 +148,7 @@ def _read_scores(store: Store, keys: set[str], runs: Mapping[str, _Run]) -> None
 
 
 def _of_run(store: Store, run_id: str, key: str, contrast: str, read: _Run) -> Iterator[Paired]:
-    stories = queries.stories(store, run_id)
+    stories = stories_of(store, run_id)
     modes, withheld = CONTRASTS[contrast], playing.Playing(tuple(playing.cells_of(read.talks))).withheld
     for family, measure, by_condition in values_of(store, [run_id], read.scores, key, read.played):
         plain = (each for each in by_condition if each.name == each.mode)  # without grants

@@ -13,8 +13,8 @@ from localsim.reports.comparison import one_story, pilot
 from localsim.reports.validity.findings import Role
 from localsim.runs.plan import Outcome, outcomes_of
 from localsim.store.database import Store
-from localsim.store.queries import reports as queries
 from localsim.store.queries.runs import run_row
+from localsim.store.queries.stories import stories as stories_of
 
 SCENARIOS = (6, 8, 12, 16, 24, 32, 45, 64, 90)
 """Numbers of scenarios in the table."""
@@ -80,7 +80,7 @@ def design(
     role: Role = "secondary" if outcome in declared.secondary else "exploratory"
     role = "primary" if outcome == declared.primary else role
     wanted = Wanted(outcome, difference, power, seeds)
-    stories = queries.stories(store, run_id)
+    stories = stories_of(store, run_id)
     found = [
         replace(_of_family(family, groups, wanted, role), variants=one_story(groups, stories))
         for family, groups in pilot(store, run_id, *outcome).items()
