@@ -108,7 +108,7 @@ def test_what_is_measured_can_be_asked_for(
     assert any(row["disclosed_rate"] for row in report["comparison"])
     _, out, _ = ask(capsys, "report", "@last", "--all", "-o", str(tmp_path / "r.html"))
     page = (tmp_path / "r.html").read_text()
-    assert "facts disclosed" in out and "Private facts that came out" in page and "Leakage detector" in page
+    assert "facts disclosed" in out and "private facts came out" in page and "Leakage detector" in page
     rows = as_json(capsys, "compare", "@last")
     assert {"measure", "difference", "low", "high", "p", "p_holm", "n", "icc", "primary"} <= set(rows[0])
     assert ask(capsys, "compare", "@last")[0] == 0
