@@ -62,7 +62,7 @@ def main() -> None:
     work = {"demo": demo, "test": test, "verify": verify, "interop": interop, "lint": lint, "docs": docs}
     tasks = {"light": light, **work}
     task, *rest = sys.argv[1:] or [""]
-    if task == "stick" and len(rest) == 1:
+    if task == "stick" and len(rest) == 1 and not rest[0].startswith("-"):
         stick(rest[0])
         return
     if task not in tasks or rest[:1] not in ([], ["--wheels"]) or len(rest) not in (0, 2):

@@ -44,7 +44,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
 COMMANDS = {
     "report": 0,
     "report --json": 0,
-    "compare": 0,
+    "compare": 3,
     "card": 0,
     "audit": 0,
     "runs show": 0,
