@@ -276,6 +276,9 @@ def test_what_is_not_one_line_of_the_speaker_is_refused_with_a_reason(reply: str
 
 def test_an_action_stays_and_so_do_what_follows_and_the_limits() -> None:
     assert read_reply(request(), "**May [leave]:** Bye.").text == " [leave]: Bye."
+    quoted = [read_reply(request(), f'May [leave]{colon} "Bye, Ben."').text for colon in (":", "")]
+    assert quoted[0] == quoted[1]
+    assert read_reply(request(), "May [leave] Bye, Ben.").text == " [leave]: Bye, Ben."
     assert read_reply(request(), "May: Hi. [Ben]: No. [nods]").text == ": Hi. [Ben]: No.", "the mode cuts it off"
     assert read_reply(request(), "May [leave]\nBen: Bye.") == Read(" [leave]\n", left_out=True)
     long = generation_of(request(chars=10), "May: " + "word " * 9, model="m")

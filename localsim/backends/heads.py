@@ -142,6 +142,9 @@ def _head(line: str, names: Sequence[str]) -> Head:
             after = _after_aside(rest, opened) if found.kind == "aside" and not found.name else ""
             rest = (_after_aside(rest, opened) if exact else "") or rest  # as in `[May - smiling] Hello.`
             return _head(after, names) if after else replace(found, rest=_closed(rest, opened, label))
+    action = _ACTION.search(inner[:_LONGEST])
+    if action is not None and (name := agent_of(inner[: action.start()].strip(_TRAIL), names)):
+        return Head("agent", name, action[1].strip(), _closed(inner[action.end() :], opened, name))
     wrapped = _WRAPPED.match(line)
     if wrapped is not None:
         found = _named(wrapped[2], names, exact=True)
