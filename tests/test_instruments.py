@@ -338,7 +338,9 @@ def test_every_form_of_the_report_shows_the_errors(store: Store, run: str) -> No
     assert "silence accuracy" in page and "precision of untold facts" in page and "recall of untold facts" in page
     assert silence in text and "Errors of the instruments" in text
     assert silence in stated["errors_of_instruments"] and stated["raters"] == "1 person"
-    assert "{" not in markdown.card_as_markdown(data.card).partition("## Metrics")[2].partition("##")[0], "sentences, not JSON"
+    assert "{" not in markdown.card_as_markdown(data.card).partition("## Metrics")[2].partition("##")[0], (
+        "sentences, not JSON"
+    )
     assert "0% corrected" in stated["corrected_rates"] and "by 1 person" in page
     (section,) = sections.errors(data)
     assert len(section.tables) == 2, "the errors, and the rates corrected for them"
