@@ -218,7 +218,7 @@ def _count(value: Any) -> int:
     if value is None:
         return 0
     if not isinstance(value, int | float) or not 0 <= value < MOST or value != int(value):
-        raise Again(f"a reply that counts {str(value)[:40]} tokens")
+        raise Again(f"a reply that counts {repr(value)[:40]} tokens")
     return int(value)
 
 

@@ -154,7 +154,8 @@ def rows_of_csv(text: str, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
                 raise InvalidInput("a row with more or fewer cells than the header", where=where, hint=HINT)
             yield where, {name: cell for name, cell in row.items() if cell}
     except csv.Error as error:
-        raise InvalidInput(f"not CSV: {error}", where=f"{path}:{before + reader.line_num}", hint=HINT) from error
+        problem = "a quotation mark opens and nothing closes it" if "end of data" in str(error) else str(error)
+        raise InvalidInput(f"not CSV: {problem}", where=f"{path}:{before + reader.line_num}", hint=HINT) from error
 
 
 def read_rows(
