@@ -130,6 +130,8 @@ def test_people_offer_and_ask_for_help(text: str) -> None:
     ("text", "refuses"),
     [
         ("I'm sorry, but I can't assist with that.", True),
+        ("I'm sorry, but I can't continue this conversation as it involves deception.", True),
+        ("I can't continue this conversation now, the shop opens.", False),
         ("I’m sorry, I can’t help you with that.", True),
         ("I'm unable to fulfill this request.", True),
         ("Could you please provide more context or information?", True),

@@ -43,6 +43,8 @@ REFUSAL = _any(
     \bsorry\b.{0,20}\bCANNOT (?:discuss|answer|respond to|process) (?:that|this)\b
     \bi(?:'m| am)? CANNOT (?:assist|comply|help) (?:\w+ )?with (?:that|this|your)\b
     \bi(?:'m| am)? CANNOT fulfill? (?:that|this|your)\b
+    \bCANNOT (?:continue|join|take part in) (?:that|this|the) [\w -]{3,20}\b(?:decepti|harm|unethical|inappropri)
+    \bCANNOT (?:continue|join|take part in) (?:that|this|the) [\w -]{3,20}\b(?:involves|against my|guidelines)
     \bdon't (?:quite )?understand (?:your|the) (?:question|request|message|instructions?)\b
     \b(?:could|would) you (?:please )?(?:provide|give) (?:me )?(?:with )?(?:more|additional|further) (?:context|info)
     \bplease (?:provide|give) (?:me )?(?:with )?(?:more|additional|further) (?:context|info)
