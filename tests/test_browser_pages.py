@@ -65,6 +65,34 @@ ELSEWHERE = ("/report", "/start/now", "/start/runs/{run}")
 """How the paths of pages end that tests/test_report_browser.py and tests/test_browser_start.py open."""
 
 
+def test_a_mark_unfolds_by_keyboard_from_the_list_of_runs(phone: Page, site: SITE) -> None:
+    base, _, run_id = site
+    phone.goto(base)  # the tests below begin a newer run, a seat that waits
+    phone.keyboard.press("j")
+    phone.keyboard.press("Enter")
+    phone.wait_for_url(f"**/runs/{run_id}")
+    phone.get_by_role("link", name="untold facts", exact=True).focus()
+    phone.keyboard.press("Enter")
+    phone.wait_for_url("**leaks=omniscient")
+    assert phone.locator("a.cell").count() == 1
+    phone.keyboard.press("j")
+    phone.keyboard.press("Enter")
+    phone.wait_for_url("**/episodes/*")
+    mark = phone.locator("a.why").first
+    note = phone.locator(mark.get_attribute("href") or "")
+    assert not note.is_visible()
+    mark.focus()
+    phone.keyboard.press("Enter")
+    note.wait_for(state="visible")
+    assert "Of 10 such marks, about" in note.inner_text()
+    phone.keyboard.press("Enter")
+    note.wait_for(state="hidden")
+    other = phone.locator("details.note.self").first
+    other.locator("summary").focus()
+    phone.keyboard.press("Enter")
+    other.locator("p").wait_for(state="visible")
+
+
 def test_no_page_of_the_viewer_is_left_out(site: SITE) -> None:
     base, store, run_id = site
     shown = {path.partition("?")[0] for path in {**pages_of(store, run_id), **seat_in(base)}.values()}
@@ -125,34 +153,6 @@ def test_no_page_scrolls_sideways_and_axe_finds_nothing_serious(
             picture(page, f"view-{name}-{size}")
     page.context.close()
     assert complaints == []
-
-
-def test_a_mark_unfolds_by_keyboard_from_the_list_of_runs(phone: Page, site: SITE) -> None:
-    base, _, run_id = site
-    phone.goto(base)
-    phone.keyboard.press("j")
-    phone.keyboard.press("Enter")
-    phone.wait_for_url(f"**/runs/{run_id}")
-    phone.get_by_role("link", name="untold facts", exact=True).focus()
-    phone.keyboard.press("Enter")
-    phone.wait_for_url("**leaks=omniscient")
-    assert phone.locator("a.cell").count() == 1
-    phone.keyboard.press("j")
-    phone.keyboard.press("Enter")
-    phone.wait_for_url("**/episodes/*")
-    mark = phone.locator("a.why").first
-    note = phone.locator(mark.get_attribute("href") or "")
-    assert not note.is_visible()
-    mark.focus()
-    phone.keyboard.press("Enter")
-    note.wait_for(state="visible")
-    assert "Of 10 such marks, about" in note.inner_text()
-    phone.keyboard.press("Enter")
-    note.wait_for(state="hidden")
-    other = phone.locator("details.note.self").first
-    other.locator("summary").focus()
-    phone.keyboard.press("Enter")
-    other.locator("p").wait_for(state="visible")
 
 
 def test_the_slash_opens_the_filters(phone: Page, site: SITE) -> None:
