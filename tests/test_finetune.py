@@ -20,10 +20,14 @@ from localsim.conversation.scenario import LoadedScenario, Scenario
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.conversation.wording.layouts import FIRST
 from localsim.errors import InvalidInput
+from localsim.families import rules_of
+from localsim.families.players import any_way
 from localsim.finetune import source
 from localsim.finetune.batches import ahead, batches, collated
 from localsim.finetune.chats import Chat, TrainingRow, chats_of, clipped, row_of
 from localsim.models import registry as models
+from localsim.scenarios.find import find_scenarios
+from scripts.check_rules import played
 
 
 @pytest.fixture(scope="session")
@@ -107,6 +111,16 @@ def test_in_a_layout_with_notes_an_aside_is_what_the_engine_evaluates_and_writes
         for request, written in zip(asked, written_after(asked, transcript), strict=True)
     ]
     assert sorted(shown_asides) == sorted(expected)
+
+
+def test_a_writer_of_a_game_gets_its_notes_where_the_engine_gives_them() -> None:
+    """In phases whose next speaker depends on what is said, a note comes before each line."""
+    loaded = find_scenarios(["ultimatum_talk"])[0]
+    rules, seed = rules_of(loaded.scenario), spec_of(loaded.scenario, "script").seed
+    asked, turns = played(loaded, "script", 1, any_way, "4", rules)
+    chats = chats_of(loaded.scenario, "script", Transcript(tuple(turns)), "4", rules, seed)
+    written = {(chat.messages[: each.at], each.text) for chat in chats for each in chat.notes}
+    assert written == {(request.messages, request.note) for request in asked} and len(asked) > 2
 
 
 def written_after(asked: list[Any], transcript: Transcript) -> list[list[Turn]]:

@@ -194,7 +194,7 @@ def test_a_turn_is_one_well_formed_line(backend: OpenVinoBackend) -> None:
 @installed
 @pytest.mark.parametrize("mode", ["agents", "script"])
 def test_exact_is_the_same_text_whatever_else_runs(model: OpenVinoModel, mode: Any) -> None:
-    loaded = short(turns=3, chars=40)
+    loaded = short(turns=4, chars=50)
     specs = [spec_of(loaded, mode, index=index, repro="exact") for index in range(3)]
     alone, together = engine(model, 2, repro="exact"), engine(model, 6, repro="exact")
     one_by_one = [converse(alone, [spec])[0] for spec in specs]

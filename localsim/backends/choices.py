@@ -33,7 +33,7 @@ def chosen(text: str, ways: Sequence[Way], speaker: str) -> str:
 
 
 def spelled(bracket: str, ways: Sequence[Way], speaker: str) -> str:
-    """Return what stands in a bracket, with the move and its values spelled as the prompt spells them."""
+    """Return the text of a bracket. The move and its values get the spelling that they have in the prompt."""
     verb = re.match(r"\s*([\w-]+)", bracket)
     way = next((way for way in ways if verb and isinstance(way, Bound) and verb[1].casefold() == way.name), None)
     if way is None:

@@ -35,7 +35,7 @@ MARK = re.compile(
 _ROLES = re.compile(
     r"\s*#{2,}\s*(?:user|human|instruction|input|system|question)\s*:|\s*\[(?:end of text|DONE)\]", re.I
 )
-"""Where a model goes on as somebody else, in templates that spell their roles, and words of programs at the end."""
+"""Marks after which a model writes another role in plain words, and marks of programs at the end of a reply."""
 _CALL = re.compile(r"tool|function|python_tag|action_start|plugin|_call|invoke")
 _OWN_ROLE = re.compile(r"\s*(?:assistant|model|chatbot|ai)\b(?=\s|<|$)", re.I)
 _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})([\w+-]*)\s*")
@@ -180,7 +180,7 @@ class _Reader:
         return Read(f" [{found[0]}]", left_out=True, named=self._is_own(heads[0]))
 
     def _offered(self, head: Head) -> str:
-        """Return what in a line can be a choice: "Xena" names one, and "Xena: No." is the line of somebody else."""
+        """Return the part of a line that can be a choice. "Xena" can; "Xena: No." is Xena's own line."""
         if head.kind == "agent" and not self._is_own(head):
             return "" if head.rest.strip() else head.name
         return "" if head.kind == "aside" else f"{head.bracket} {head.rest}"

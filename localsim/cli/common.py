@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -128,7 +128,10 @@ def _explained(store: Store) -> Iterator[None]:
     try:
         yield
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        if store.path.exists() and (problems := store.check()):
+        problems: list[str] = []
+        with suppress(DatabaseError):  # such as one that another process holds: it explains nothing
+            problems = store.check() if store.path.exists() else []
+        if problems:
             what = f"its rows do not fit together: {'; '.join(problems)}"
             hint = "use a copy of it; localsim runs rm RUN removes a run that is damaged"
             raise DatabaseError(what, where=str(store.path), hint=hint) from error

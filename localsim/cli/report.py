@@ -192,8 +192,7 @@ def card(
     with Reassurance("writing the card", quiet=as_json), store_of(db).held() as store:
         made = make_card(store, make_report(store, store.run_id(run)), read_human(human) if human else None)
     if output:
-        with writing(output):
-            Path(output).write_text(card_as_markdown(made), encoding="utf-8")
+        write_file(Path(output), card_as_markdown(made))
         say(f"wrote {output}")
         if gaps := [] if lint else missing(made):
             say(f"! {len(gaps)} fields are empty: localsim card --lint lists them, --template writes a file for them")
@@ -281,6 +280,8 @@ def design(
     from localsim.reports.validity.design import assumed
     from localsim.reports.validity.design import design as designed
 
+    if rates and (options["measure"] or options["contrast"]):
+        raise click.BadParameter("--rates is about success; leave --measure and --contrast out", param_hint="--rates")
     if rates and difference is None:
         planned = assumed(*rates, options["seeds"], options["power"])
         return Answer([planned.as_json()], _designed(planned))

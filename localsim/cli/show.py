@@ -107,7 +107,8 @@ def show(
         return Answer(messages, _prompt(messages))
     if in_lanes:
         return _lanes(found)
-    return Answer(found.as_json(), chain(_episode(store, found, scores, reveal), _remark(store, [found])))
+    key = {"answer": answer_key(store, found.episode_id).as_json()} if reveal else {}
+    return Answer(found.as_json() | key, chain(_episode(store, found, scores, reveal), _remark(store, [found])))
 
 
 def _searched(episode: StoredEpisode) -> bool:

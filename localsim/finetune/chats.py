@@ -22,8 +22,8 @@ from localsim.conversation.episode import Mode, Observation
 from localsim.conversation.grants import NOTHING
 from localsim.conversation.prompts import agent_messages, lines_of, note_of, writer_messages
 from localsim.conversation.requests import Message
-from localsim.conversation.rules.deciding import PHASED, Slot, slots
-from localsim.conversation.rules.steps import Rules, Stop, Tell
+from localsim.conversation.rules.deciding import PHASED, Slot, ahead, slots
+from localsim.conversation.rules.steps import Act, Rules, Stop, Tell
 from localsim.conversation.scenario import WRITER, Scenario
 from localsim.conversation.transcript import Transcript, Turn
 from localsim.conversation.visibility import observe
@@ -189,12 +189,18 @@ class _Talk:
             return
         start = 0
         while start < len(turns):
-            told = next((turn.index for turn in turns[start:] if turn.told), len(turns))
-            most = lines_of_note(self.seen(name, start)) or told
-            end = min(told, start + most)
-            if end > start:
-                yield turns[start:end]
-            start = max(end, start + 1)
+            talk = Transcript(turns[:start])
+            step = self.rules.next(self.scenario, talk, self.seed)
+            if turns[start].told or isinstance(step, Tell):
+                start += 1
+                continue
+            # As `modes.script` asks: what is certain, as far as a note goes. Rules that had stopped leave the rest.
+            certain = len(turns) - start
+            if isinstance(step, Act):
+                certain = len(ahead(self.rules, self.scenario, talk, self.seed, step))
+            end = min(len(turns), start + min(certain, lines_of_note(self.seen(name, start)) or certain))
+            yield turns[start:end]
+            start = end
 
 
 def row_of(chat: Chat, tokenizer: ChatTokenizer) -> TrainingRow:

@@ -95,7 +95,7 @@ def demand_of(text: str, report: Report) -> Demand:
     found = Demand(text.strip(), keys[match["measure"]], match["sign"], _number(match["bound"]), match["rows"] or "")
     share = any(measure.key == found.measure and measure.kind == "share" for measure in report.measures)
     if share and found.bound > 1:
-        meant = f"did you mean {found.bound:g}%?"
+        meant = "" if match["bound"].endswith("%") else f"did you mean {found.bound:g}%?"
         raise InvalidInput(f"{found.measure} is a share from 0 to 1, or from 0% to 100%", hint=meant)
     if not any(map(found.concerns, report.comparison)):
         known = {name for row in report.comparison for name in (row.family, row.condition, row.mode, row.model)}

@@ -91,7 +91,7 @@ def _print_rows_as_json(columns: Sequence[str], rows: Rows) -> None:
 
 
 def _print_rows_as_csv(columns: Sequence[str], rows: Rows) -> None:
-    """Print CSV: as stored to a file or a pipe, without control characters to a terminal."""
+    """Print CSV. A text that a spreadsheet would run gets a quote in front; a terminal gets no control characters."""
     from localsim.reports.render.tables import harmless
 
     terminal = sys.stdout.isatty()

@@ -36,7 +36,7 @@ _NEW = re.compile(
     r"\b(?:someone|somebody|(?:a|one|no) (?:friend|person|guy|girl|man|woman)|one of (?:my|mine)|my"
     r"|i (?:do |only )?(?:know|have)(?! (?:he|she|they)))\b"
 )
-"""Words that speak of the person in question in an answer, and of somebody new elsewhere."""
+"""Words that begin a description. In an answer they are about the person asked for, elsewhere about a new one."""
 _OWN = re.compile(r"\bi(?:'m| am| also| really| do)* (?:works?|likes?|loves?|enjoys?|plays?|at|in|into)\b")
 """Words of a speaker about the speaker."""
 _ASKS_ON = re.compile(

@@ -88,7 +88,7 @@ def as_csv(table: Table) -> str:
     ]
     rows: list[list[str | float | int | None]] = [[]]
     for head, wide in zip(table.heads, spread, strict=True):
-        name = _text(str(head))
+        name = str(head)
         rows[0] += [name, f"{name} low", f"{name} high"] if wide else [name]
     for row in table.rows:
         rows.append([])
@@ -116,9 +116,4 @@ def _values(cell: Cell) -> list[str | float | int | None]:
     text = str(cell)
     if re.fullmatch(r"[-+]?\d+(\.\d+)?", text):
         return [float(text) if "." in text else int(text), None, None]
-    return ["" if text == "-" else _text(text), None, None]
-
-
-def _text(text: str) -> str:
-    """Return a text that no spreadsheet takes for a formula."""
-    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+    return ["" if text == "-" else text, None, None]

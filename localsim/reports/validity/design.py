@@ -99,8 +99,8 @@ def assumed(first: float, second: float, seeds: Sequence[int], power: float) -> 
     """Return a plan for an outcome that is 0 or 1 if it has these rates in two modes, alike in all scenarios."""
     within = first * (1 - first) + second * (1 - second)
     spread = stats.Spread(0.0, within, 0, separated=True, whole=True)
-    wanted = Wanted(Outcome("success_rate", "information"), abs(second - first), power, seeds)
-    return _planned(Design(wanted, "", spread, "primary"), spread)
+    wanted = Wanted(Outcome("success_rate", "information"), round(abs(second - first), 6), power, seeds)
+    return _planned(Design(wanted, "", spread, "exploratory"), spread)
 
 
 def _of_family(family: str, differences: dict[str, list[float]], wanted: Wanted, role: Role) -> Design:

@@ -261,8 +261,9 @@ def effect(cause: str, found: Finding, heading: str) -> str:
     if found.scenarios == 1:
         return f"one scenario cannot tell whether {cause} changes {heading} ({known})"
     if found.flat:
-        help_ = "look at turns: --primary turns:information" if found.levels[0] else "easier checks or a larger model"
-        return f"{found.flat} ({known}, {found.many}), so {heading} cannot tell what {cause} changes: {help_}"
+        contrast = next((name for name, each in CAUSES.items() if each == cause), "information")
+        help_ = f"turns may (--primary turns:{contrast})" if found.levels[0] else "take easier checks or a larger model"
+        return f"{found.flat} ({known}, {found.many}), so {heading} cannot tell what {cause} changes; {help_}"
     if found.too_few:
         return (
             f"{found.many} are too few to tell whether {cause} changes {heading} ({known}): p cannot "

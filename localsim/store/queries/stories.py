@@ -10,10 +10,10 @@ from localsim.store.database import Store
 def stories(store: Store, *runs: str) -> dict[str, str]:
     """Hash of each scenario -> what it is a variant or casting of; its own id if it is neither."""
     rows = store.rows(
-        "SELECT DISTINCT s.scenario_hash, CASE WHEN answer_json ->> '$.parameters.variant' IS NOT NULL "
-        "OR answer_json ->> '$.parameters.situation' IS NOT NULL THEN regexp_replace(s.scenario_id, '-\\d+$', '') "
-        "ELSE s.scenario_id END AS story FROM scenarios s JOIN episodes e USING (scenario_hash) "
-        "WHERE list_contains(?, e.run_id)",
+        "SELECT DISTINCT s.scenario_hash, coalesce(answer_json ->> '$.parameters.situation', CASE "
+        "WHEN answer_json ->> '$.parameters.variant' IS NULL THEN s.scenario_id "
+        "ELSE regexp_replace(s.scenario_id, '-\\d+$', '') END) AS story "
+        "FROM scenarios s JOIN episodes e USING (scenario_hash) WHERE list_contains(?, e.run_id)",
         [list(runs)],
     )
     return {row["scenario_hash"]: row["story"] for row in rows}

@@ -6,7 +6,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -82,11 +82,11 @@ def serve_form(store: Store, wish: Wish, say: Say, *, open_browser: bool, during
 
 def _unended(store: Store, wish: Wish) -> Unended | None:
     """The class of this database that the form can go on with: of shipped scenarios, with a phone that has a seat."""
-    ledger = Ledger(store.path)
-    first, seats = ledger.first(), {event["seat"] for event in ledger.events if event.get("event") == "sit"}
-    ledger.close()
+    with closing(Ledger(store.path)) as ledger:
+        first, seats = ledger.first(), {event["seat"] for event in ledger.events if event.get("event") == "sit"}
+        ended = ledger.has("closed")
     offered = {loaded.hash: loaded for loaded in shipped().values()}
-    if first is None or ledger.has("closed") or not seats or not offered.keys() >= set(first["scenarios"]):
+    if first is None or ended or not seats or not offered.keys() >= set(first["scenarios"]):
         return None
     if replaying.is_earlier(first["computer"]):
         return None

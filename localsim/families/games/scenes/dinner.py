@@ -29,7 +29,7 @@ SECRETS = (
     "a failed exam",
     "a debt at the bank",
 )
-"""What somebody can hide from the family."""
+"""Secrets that a person can keep from the family."""
 PASSING = ("confide", "announce")
 """The moves that pass on who hides a secret."""
 
