@@ -55,7 +55,9 @@ def test_a_difference_is_found_only_by_its_test() -> None:
     assert one.endswith("(95% interval 20 to 40, 12 variants of one scenario: this tells about this story only).")
     floor = headline(DATA, [replace(fewer, levels=(0.0, 0.0), test=fewer.test._replace(difference=0.0, p=1.0))])
     assert floor.sentences[0].startswith("Mutual friends: nobody succeeds in agents or mindreaders (0 points,")
-    assert floor.sentences[0].endswith(": easier checks or a larger model.") and "design" not in floor.sentences[-1]
+    assert (
+        floor.sentences[0].endswith("; take easier checks or a larger model.") and "design" not in floor.sentences[-1]
+    )
     neither = headline(DATA, [replace(fewer, test=fewer.test._replace(p=0.2))]).sentences
     assert neither[0] == (
         "Mutual friends: no effect of seeing every side on success was found: 80% in agents, 50% in mindreaders "

@@ -276,6 +276,9 @@ def test_what_is_not_one_line_of_the_speaker_is_refused_with_a_reason(reply: str
 
 def test_an_action_stays_and_so_do_what_follows_and_the_limits() -> None:
     assert read_reply(request(), "**May [leave]:** Bye.").text == " [leave]: Bye."
+    many = read_reply(request(), "(Note: a) " * 1000 + "May: Bye.").text
+    assert many.endswith("Bye.") and read_reply(request(), "May: Take <plan B>, Ben.").text == ": Take <plan B>, Ben."
+    assert read_reply(request(), '<note a="1"/>May: Hello <note>x</note>Ben.').text == ": Hello Ben."
     quoted = [read_reply(request(), f'May [leave]{colon} "Bye, Ben."').text for colon in (":", "")]
     assert quoted[0] == quoted[1]
     assert read_reply(request(), "May [leave] Bye, Ben.").text == " [leave]: Bye, Ben."

@@ -18,14 +18,14 @@ _LONGEST = 120
 _NUMBER = re.compile(r"(?<![\w.,])-?\d{1,12}(?:\.\d{1,12})?(?![\w]|[.,]\d)")
 _WORDS = re.compile(r"[^\W_]+(?:'[^\W\d_]+)?")
 _NEEDED = frozenset(
-    "i i'll i'd my me is it it's to for on the a an and will would choose choice pick select answer decision decide "
+    "i i'll i'd my is it it's to for on the a an and will would choose choice pick select answer decision decide "
     "play go with vote ballot offer final action move".split()
 )
 
 
 def chosen(text: str, ways: Sequence[Way], speaker: str) -> str:
     """Return the inside of the bracket that a text without one stands for; '' if it is no choice or not one alone."""
-    if len(text) > _LONGEST:
+    if len(text) > _LONGEST or text.rstrip(" *_\"'”’").endswith(("?", "？")):
         return ""
     words = plain_words(text)
     found = {fit for way in ways if isinstance(way, Bound) and (fit := _fit(words, way, speaker))}
@@ -54,6 +54,9 @@ def _fit(words: str, way: Bound, speaker: str) -> str:
         if not found or len(found) > 1 and params[0].agents != "several":
             return ""
         values = SEPARATOR.join(dict.fromkeys(value for value, _ in found))
+        acts = "|".join(map(re.escape, {*verbs, "will", "would"}))
+        if any(re.search(rf"{whole(written).pattern} (?:{acts})\b", words) for _, written in found):
+            return ""  # "Xena votes" tells what Xena does
         for _, written in found:
             rest = rest.replace(written, " ", 1)
     left = set(_WORDS.findall(rest)) - set(plain_words(speaker).split()) - verbs

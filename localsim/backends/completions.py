@@ -71,7 +71,7 @@ def decoded(body: bytes, secret: str) -> Any:
 
 def hidden(text: str, secret: str) -> str:
     """Return a text without a secret, or a long part of it, in any case."""
-    if not secret:
+    if len(secret) < _WORD:
         return text
     runs: list[list[int]] = []
     for found in _parts(secret).finditer(text):
@@ -86,12 +86,16 @@ def hidden(text: str, secret: str) -> str:
 
 @lru_cache(maxsize=8)
 def _parts(secret: str) -> re.Pattern[str]:
-    """Return what finds each place where a part of a secret begins that tells too much of it."""
+    """Return the pattern of every part of a secret with _TELLING characters; a shorter one is found as a whole word."""
+    if len(secret) < _TELLING:  # often a name such as `lm-studio`
+        return re.compile(rf"(?<!\w)(?=({re.escape(secret)})(?!\w))")
     most = min(_TELLING, len(secret))
     parts = {re.escape(secret[start : start + most]) for start in range(len(secret) - most + 1)}
     return re.compile(f"(?=({'|'.join(sorted(parts))}))", re.IGNORECASE)
 
 
+_WORD = 6
+"""A shorter secret is no key: servers without keys get words such as `none` and `EMPTY`, which people say too."""
 _TELLING = 12
 """Characters of a secret that nobody may read; servers name a key by its first and last few."""
 

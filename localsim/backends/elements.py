@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 
-_TAG = re.compile(r"<(/?)([^\W\d_][\w:.-]*(?: [^\W\d_][\w.-]*){0,3})((?:\s+[\w:.-]+\s*=[^<>\n]*)?)\s*(/?)>")
+_TAG = re.compile(r"<(/?)([^\W\d_][\w:.-]*(?: [^\W\d_][\w.-]*){0,3})((?:\s+[\w:.-]+\s*=[^<>\n]*+)?)\s*(/?)>")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _CALL = re.compile(r"tool|function|invoke|parameter")
 """Names of elements that stay, because a call of a tool is refused as one."""
@@ -30,22 +30,23 @@ def without_tags(text: str, agent: Callable[[str], str]) -> str:
     closing = Counter(tag[2].casefold() for tag in _TAG.finditer(text) if tag[1])
     kept, place, inside, depth = list[str](), 0, "", 0
     for tag in _TAG.finditer(text):
-        name, ends = tag[2].casefold(), bool(tag[1])
+        name, ends, alone = tag[2].casefold(), bool(tag[1]), bool(tag[4]) or tag[3].endswith("/")
         closing[name] -= ends
         if inside:
-            depth += 0 if name != inside or tag[4] else -1 if ends else 1
+            depth += 0 if name != inside or alone else -1 if ends else 1
             if not depth:
                 inside, place = "", tag.end()
             continue
-        if _CALL.search(name):
+        named = agent(tag[2]) or next(filter(None, map(agent, re.findall(r"=\s*[\"']([^\"'<>]*)[\"']", tag[3]))), "")
+        words = " " in name and not (named or ends or alone or closing[name])  # `<plan B>` is said
+        if words or _CALL.search(name):
             continue
         kept.append(text[place : tag.start()])
         place = tag.end()
-        named = agent(tag[2]) or next(filter(None, map(agent, re.findall(r"=\s*[\"']([^\"'<>]*)[\"']", tag[3]))), "")
         if named and not ends:
             kept.append(f"\n{named}: ")
         elif named or name in ("br", "p", "div", "li"):
             kept.append("\n")
-        elif name not in _KEPT and closing[name] > 0 and not ends and not tag[4]:
+        elif name not in _KEPT and closing[name] > 0 and not ends and not alone:
             inside, depth = name, 1
     return "".join([*kept, text[place:]]) if not inside else "".join(kept)

@@ -276,7 +276,7 @@ class EndpointBackend(ThreadedBackend):
             raise GenerationFailed(f"a reply of {error}") from error
 
     def _problem(self, answer: Answer) -> Again | GenerationFailed:
-        """What an answer with another status than 200 means, in the server's own words."""
+        """What an answer with another status than 200 or 201 means, in the server's own words."""
         try:
             said = own_words(decoded(answer.body, self._key))
         except Again:

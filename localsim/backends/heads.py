@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
-from localsim.conversation.names import tidy, whole
+from localsim.conversation.names import COLONS, tidy, whole
 
 _LONGEST = 160
 """Characters before a colon that can be a name with remarks."""
@@ -31,7 +31,6 @@ _CLOSERS = {
     "『": "』", "（": "）", "【": "】", '"': '"', "'": "'", "`": "`", "*": "*", "_": "_", "~": "~", "|": "|",
 }  # fmt: skip
 _ENDS = tuple(".!?…。！？؟")
-_COLONS = ":：﹕︓∶꞉︰ː"
 _REMARK = r"\([^()\n]{0,200}\)|（[^（）\n]{0,200}）|\*[^*\n]{1,200}\*|【[^【】\n]{0,200}】"
 _REMARKS = re.compile(_REMARK)
 _ACTION = re.compile(r"\[([^\[\]\n]{0,200})\]")
@@ -127,12 +126,20 @@ def head_of(line: str, names: Sequence[str]) -> Head:
 
 
 def _head(line: str, names: Sequence[str]) -> Head:
+    found = _begin(line, names)
+    while isinstance(found, str):
+        found = _begin(found, names)
+    return found
+
+
+def _begin(line: str, names: Sequence[str]) -> Head | str:
+    """Return the beginning of a line, or what follows an aside at its beginning."""
     led = _LEAD.match(line)
     opened = led.group() if led else ""
     inner = line[len(opened) :]
     ends = sorted(end for end in (_colon(inner), _dash(inner)) if end is not None)
     for start, end in ends:
-        label, exact, rest = inner[:start], inner[start] not in _COLONS, inner[end:]
+        label, exact, rest = inner[:start], inner[start] not in COLONS, inner[end:]
         found = _named(label, names, exact=exact) or _named(opened + label, names, exact=True)
         again = _begun(rest, names) if found is None or exact else ""
         if found is None and again and not exact and len(label) <= _LONGEST:
@@ -141,7 +148,7 @@ def _head(line: str, names: Sequence[str]) -> Head:
             found = Head("aside", found.name) if again not in ("", found.name) else found
             after = _after_aside(rest, opened) if found.kind == "aside" and not found.name else ""
             rest = (_after_aside(rest, opened) if exact else "") or rest  # as in `[May - smiling] Hello.`
-            return _head(after, names) if after else replace(found, rest=_closed(rest, opened, label))
+            return after or replace(found, rest=_closed(rest, opened, label))
     action = _ACTION.search(inner[:_LONGEST])
     if action is not None and (name := agent_of(inner[: action.start()].strip(_TRAIL), names)):
         return Head("agent", name, action[1].strip(), _closed(inner[action.end() :], opened, name))
@@ -181,7 +188,7 @@ def _after_wrapped(found: Head, rest: str) -> Head:
     action = _ACTION.match(rest)
     bracket = action[1].strip() if action else ""
     rest = rest[action.end() :] if action else rest
-    return Head("agent", found.name, bracket, rest.lstrip(f"{_COLONS}-–— \t"))
+    return Head("agent", found.name, bracket, rest.lstrip(f"{COLONS}-–— \t"))
 
 
 def _colon(line: str) -> tuple[int, int] | None:
@@ -189,7 +196,7 @@ def _colon(line: str) -> tuple[int, int] | None:
     depth = 0
     for place, char in enumerate(line[:300]):
         depth += (char in "[(（【") - (char in "])）】" and depth > 0)
-        if not depth and char in _COLONS:
+        if not depth and char in COLONS:
             return place, place + 1
     return None
 

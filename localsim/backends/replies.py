@@ -33,18 +33,19 @@ MARK = re.compile(
 )
 """Marks of the usual chat templates."""
 _ROLES = re.compile(
-    r"\s*#{2,}\s*(?:user|human|instruction|input|system|question)\s*:|\s*\[(?:end of text|DONE)\]", re.I
+    r"(?<!#)#{2,}+\s*+(?:user|human|instruction|input|system|question)\s*+:|\[(?:end of text|DONE)\]", re.I
 )
 """Marks after which a model writes another role in plain words, and marks of programs at the end of a reply."""
 _CALL = re.compile(r"tool|function|python_tag|action_start|plugin|_call|invoke")
 _OWN_ROLE = re.compile(r"\s*(?:assistant|model|chatbot|ai)\b(?=\s|<|$)", re.I)
+_EDGES = re.compile(r"^\s*`{3,}|(?<!`)`{3,}+\s*+$")
 _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})([\w+-]*)\s*")
 _AGREED = re.compile(
     r"\s*(?:sure(?: thing)?|certainly|of course|absolutely|okay|ok|alright|understood|got it|no problem)\W*",
     re.IGNORECASE,
 )
 _CODE = re.compile(
-    r"\s*(?:\{\s*(?:[\"'}]|$)|\[\s*(?:[{\"]|$)|<(?:tool|function|invoke)|<\w[^<>]*>\s*$|[\w.]+\((?:[^()]*[=\"'][^()]*)\)[\s;]*$)"
+    r"\s*(?:\{\s*(?:[\"'}]|$)|\[\s*(?:[{\"]|$)|<(?:tool|function|invoke)|<\w[^<>]*>\s*$|[\w.]++\([^()=\"']*+[=\"'][^()]*+\)[\s;]*$)"
 )
 _IS_CODE = "it is code, not a line"
 _RULE = re.compile(r"[\s*_=~—–-]+")
@@ -53,7 +54,7 @@ _FIRST = re.compile(
     r"\s*(?:\([^()]{0,300}\)|（[^（）]{0,300}）|\*(?=[^*]*[\s])[^*]{1,300}\*|\*[^*]{1,60}\*(?=\s+[A-Z]))\s*"
 )
 _SQUARE_WRAPPER = re.compile(r"\[/?(?:ANSWER|FINAL[ _]ANSWER|RESPONSE|REPLY|FINAL|OUTPUT|TEXT)\]")
-_BOX = re.compile(r"\$*\\boxed\{(?:\\text\{)?([^{}]*)\}+\$*")
+_BOX = re.compile(r"(?<!\$)\$*+\\boxed\{(?:\\text\{)?([^{}]*)\}+\$*")
 _ENTITY = re.compile(r"&(?:lt|gt|quot|apos|amp|nbsp|#\d{1,6}|#x[0-9a-fA-F]{1,5});")
 _SQUARE = re.compile(r"\[([^\[\]\n]{0,300})\]\s*")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
@@ -311,7 +312,7 @@ def _lines(content: str, names: Sequence[str]) -> _Lines:
     thinking = False
     for line in plain.splitlines():
         fence = _FENCE.fullmatch(line)
-        bare = re.sub(r"^\s*`{3,}|`{3,}\s*$", "", line)
+        bare = _EDGES.sub("", line)
         left_out = left_out or fence is not None or thinking
         if fence:
             thinking = not thinking and bool(fence[1]) and ends_inside(f"<{fence[1]}>")

@@ -46,7 +46,9 @@ class Check(Value):
         """What is expected, in the words of the file: `disclosed kit_room, by Kit, before 0.5`."""
         told = self.model_dump(mode="json", exclude_defaults=True, exclude={"name", "expected"})
         value = told.pop(self.kind)
-        words = " to ".join(f"${each:g}" for each in value) if self.kind == "price_agreed" else value
+        words = value
+        if self.kind == "price_agreed":
+            words = " to ".join(f"${each:.2f}".removesuffix(".00") for each in value)
         what = f"{self.kind.replace('_', ' ')} {words if isinstance(words, str) else ' or '.join(words)}"
         return ", ".join([what if self.expected else f"not {what}", *(f"{key} {given}" for key, given in told.items())])
 

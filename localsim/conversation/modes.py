@@ -23,7 +23,7 @@ from localsim.conversation.rules.deciding import Slot, ahead, rules_in, silent_t
 from localsim.conversation.rules.grammar import ActionLines, Barred
 from localsim.conversation.rules.lines import Bound, shown
 from localsim.conversation.rules.spill import utterance
-from localsim.conversation.rules.steps import Next, Stop, Tell
+from localsim.conversation.rules.steps import Act, Next, Rules, Stop, Tell
 from localsim.conversation.scenario import WRITER, Scenario
 from localsim.conversation.transcript import ACTION_TYPES, Repair, Transcript, Turn, parse_line
 from localsim.conversation.visibility import observe
@@ -162,7 +162,7 @@ def script(spec: EpisodeSpec) -> Play:
             if isinstance(step, Tell):
                 talk = yield from _tell(talk, step)
                 continue
-            coming = _with_one_note(spec, talk, ahead(rules, spec.scenario, talk, spec.seed, step))
+            coming = at_once(rules, spec.scenario, talk, spec.seed, step, spec.layouts.get(WRITER, FIRST))
         reply = yield from _ask(_request(spec, talk, attempt, coming), coming[0].speaker)
         lines, cut = reply.lines, reply.cut
         if cut and len(lines) > 1:
@@ -192,11 +192,12 @@ def script(spec: EpisodeSpec) -> Play:
             raise _unread(len(talk), coming[0], malformed, wrote)
 
 
-def _with_one_note(spec: EpisodeSpec, talk: Transcript, coming: tuple[Slot, ...]) -> tuple[Slot, ...]:
-    """Return the first of these places, as many as a writer fills before its next note."""
-    if not LAYOUTS[spec.layouts.get(WRITER, FIRST)].notes:
+def at_once(rules: Rules, scenario: Scenario, talk: Transcript, seed: int, act: Act, layout: str) -> tuple[Slot, ...]:
+    """Return the places that a writer fills in one generation: all that are certain, as far as its note goes."""
+    coming = ahead(rules, scenario, talk, seed, act)
+    if not LAYOUTS[layout].notes:
         return coming
-    return coming[: lines_of_note(observe(spec.scenario, spec.mode, WRITER, talk, NOTHING, coming[0].ways))]
+    return coming[: lines_of_note(observe(scenario, "script", WRITER, talk, NOTHING, coming[0].ways))]
 
 
 def _next_line(spec: EpisodeSpec, talk: Transcript, slot: Slot, line: str, *, cut: bool) -> tuple[Turn, Next | None]:

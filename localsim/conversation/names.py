@@ -27,6 +27,8 @@ TAKEN = {
     "everybody": "all agents in a prompt",
 }
 """Names, in lower case, that mean something else here."""
+COLONS = ":：﹕︓∶꞉︰ː"
+"""What ends the name at the beginning of a line, in several scripts."""
 _FORM = "a name is letters, digits, spaces, dots, hyphens and apostrophes, a letter first"
 _INSIDE = frozenset(
     " \u00a0\u3000_.-\u2010\u2011\u2013'\u2018\u2019`\u00b4\u00b7\u2027\u30a0\u30fb\uff65\uff1d\u0f0b"
@@ -64,7 +66,7 @@ def problem_of(name: str) -> str | None:
 def same(name: str) -> str:
     """Return a text that is equal for names that nobody can tell apart: by case, width, form of accents or script."""
     plain = unicodedata.normalize("NFKC", name)
-    plain = plain.translate(_ALIKE_LARGE) if re.search("[A-Za-z]", plain) else plain
+    plain = re.sub(r"\w*[A-Za-z]\w*", lambda word: word[0].translate(_ALIKE_LARGE), plain)
     return unicodedata.normalize("NFKC", plain.casefold()).translate(_ALIKE)
 
 

@@ -7,7 +7,7 @@ so an interruption loses at most one batch, and no episode is scored twice.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from itertools import chain
 
@@ -75,11 +75,16 @@ def evaluator_of(name: str) -> Evaluator:
     return made if isinstance(made, Evaluator) else Plugin(made)
 
 
-def installed() -> Iterator[Evaluator]:
-    """Yield the evaluators of other packages; one that cannot be loaded is left out."""
+def installed() -> tuple[list[Evaluator], list[InvalidInput]]:
+    """Return the evaluators of other packages, and the errors of those that cannot be loaded."""
+    found: list[Evaluator] = []
+    errors: list[InvalidInput] = []
     for name in plugins.names("evaluators"):
-        with suppress(InvalidInput):
-            yield evaluator_of(name)
+        try:
+            found.append(evaluator_of(name))
+        except InvalidInput as error:
+            errors.append(error)
+    return found, errors
 
 
 def evaluated(subject: Subject) -> list[Record]:

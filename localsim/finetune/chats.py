@@ -1,6 +1,7 @@
 """Training rows: p(next turn | instructions, own side, conversation so far), exactly as an agent is prompted.
 
-One row for each (episode, agent): the whole chat as that agent saw it at its last turn. Only the agent's own turns
+An agent has one row for each episode: the whole chat as it saw it at its last turn. It has a further one from each turn
+on at which it was not shown what came before. Only the agent's own turns
 are training targets, each with the mark that ends it. A script gives one row, the writer's. A target counts in the loss
 by its weight.
 
@@ -20,15 +21,15 @@ from itertools import groupby
 from localsim.backends.llama.chat import ChatTokenizer
 from localsim.conversation.episode import Mode, Observation
 from localsim.conversation.grants import NOTHING
+from localsim.conversation.modes import at_once
 from localsim.conversation.prompts import agent_messages, lines_of, note_of, writer_messages
 from localsim.conversation.requests import Message
-from localsim.conversation.rules.deciding import PHASED, Slot, ahead, slots
+from localsim.conversation.rules.deciding import PHASED, Slot, slots
 from localsim.conversation.rules.steps import Act, Rules, Stop, Tell
 from localsim.conversation.scenario import WRITER, Scenario
 from localsim.conversation.transcript import Transcript, Turn
 from localsim.conversation.visibility import observe
 from localsim.conversation.wording.layouts import FIRST, LAYOUTS
-from localsim.conversation.wording.notes import lines_of_note
 from localsim.errors import InvalidInput
 
 
@@ -194,11 +195,9 @@ class _Talk:
             if turns[start].told or isinstance(step, Tell):
                 start += 1
                 continue
-            # As `modes.script` asks: what is certain, as far as a note goes. Rules that had stopped leave the rest.
-            certain = len(turns) - start
+            end = len(turns)  # where the rules had stopped
             if isinstance(step, Act):
-                certain = len(ahead(self.rules, self.scenario, talk, self.seed, step))
-            end = min(len(turns), start + min(certain, lines_of_note(self.seen(name, start)) or certain))
+                end = start + len(at_once(self.rules, self.scenario, talk, self.seed, step, self.layout))
             yield turns[start:end]
             start = end
 

@@ -77,7 +77,7 @@ def episodes_of_query(store: Store, query: str) -> list[str]:
 
 
 def chats_of_episodes(store: Store, episode_ids: Sequence[str], layout: str = FIRST) -> list[Chat]:
-    """One chat for each (episode, agent), as agents mode would have prompted it, in whatever mode the episode was
+    """The chats of every agent of these episodes, as agents mode would have prompted them, however an episode was
     played: a model learns to say a script's turns while it sees one side only (as in arXiv 2403.05020).
     """
     chats: list[Chat] = []

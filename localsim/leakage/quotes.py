@@ -56,12 +56,14 @@ def quotes(pair: Pair) -> bool:
     called = (wording.FIRST if pair.owner == pair.speaker else wording.SECOND) - _TOGETHER
     names = frozenset(pair.owner.split())
     for sentence in _SENTENCE.split(pair.utterance):
-        forms = [_forms(token, names, called) for token in _tokens(sentence)]
-        words = [token.lower() for token in _tokens(sentence)]
+        tokens = _tokens(sentence)
+        forms, words = [_forms(token, names, called) for token in tokens], [token.lower() for token in tokens]
+        asks = sentence.rstrip("\"'”’») ").endswith("?")
         for start in range(len(words)):
             end = _end(wanted, forms, words, start)
-            if end and _stated(words, start, end, _UNSURE - told, asks=sentence.rstrip("\"'”’») ").endswith("?")):
-                return not told & wording.NEGATIONS or _ends(words[end:])
+            stated = end and _stated(words, start, end, _UNSURE - told, asks=asks)
+            if stated and (not told & wording.NEGATIONS or _ends(words[end:])):
+                return True
     return False
 
 
@@ -90,7 +92,9 @@ def _end(wanted: tuple[str, ...], forms: list[tuple[str, ...]], words: list[str]
 
 
 def _stated(words: list[str], start: int, end: int, unsure: frozenset[str], *, asks: bool) -> bool:
-    """Return False if the words around a quoted fact ask, deny or suppose it, or make another subject of its first."""
+    """Return False if the words around a quoted fact ask, deny or suppose it. The same if a preposition stands
+    before its first word: the sentence has another subject then.
+    """
     before, after = words[:start], words[end:]
     inverted = before[-1:] and before[-1] in _AUXILIARIES and before[-2:-1] != ["it"]
     if inverted or (before and before[-1] in _LINKS):

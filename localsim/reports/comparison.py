@@ -228,17 +228,23 @@ def check_outcomes(plan: Plan) -> None:
     checks = [check.name for loaded in plan.scenarios for check in loaded.answer.checks]
     compared = {measure.key: measure for measure in measures_of(families, checks=checks) if measure.compared}
     declared = [outcome_in(text, "outcome") for text in (plan.primary, *plan.secondary) if text != PRIMARY]
+    broken: list[str] = []
     if any(key not in compared for key, _ in declared):
-        added = (measure for each in installed() for measure in of_plugin(each.measures) if measure.compared)
+        found, errors = installed()
+        added = (measure for each in found for measure in of_plugin(each.measures) if measure.compared)
         compared = {measure.key: measure for measure in added} | compared
+        broken = [f"not loaded: {error}" for error in errors]
     for outcome in declared:
-        _check_outcome(outcome, compared)
+        _check_outcome(outcome, compared, broken)
 
 
-def _check_outcome(outcome: Outcome, compared: Mapping[str, Measure]) -> None:
+def _check_outcome(outcome: Outcome, compared: Mapping[str, Measure], broken: Sequence[str] = ()) -> None:
     key, contrast = outcome
     if key not in compared:
-        raise InvalidInput(f"modes are not compared by the measure {key!r}", hint=hint_on(key, compared))
+        hint = hint_on(key, compared)
+        if not hint.startswith("did you mean"):  # it may be a measure of one that could not be loaded
+            hint = "; ".join([hint, *broken])
+        raise InvalidInput(f"modes are not compared by the measure {key!r}", hint=hint)
     if zero := [mode for mode in CONTRASTS[contrast] if mode in compared[key].structural_zero]:
         raise InvalidInput(
             f"{key} is 0 by construction in {zero[0]} mode, so this difference tests nothing",

@@ -212,7 +212,10 @@ def _scored(result: Result, plan: Plan, store: Store, leaks: bool, say: Notify) 
     """Score a run that is complete with the installed evaluators of its outcomes, and search it for leaks."""
     keys = {outcome_in(text, "outcome").key for text in (plan.primary, *plan.secondary) if text != PRIMARY}
     if keys and result.in_database and not result.summary.stopped:
-        adding = [each for each in installed() if keys.intersection(measure.key for measure in each.measures)]
+        found, errors = installed()
+        adding = [each for each in found if keys.intersection(measure.key for measure in each.measures)]
+        for error in errors if not adding else ():
+            say(f"not scored: {error}")
         score_runs(store, [result.run_id], adding, say)
     return with_leaks(result, store, leaks, say)
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from localsim.conversation.names import forms
+from localsim.conversation.names import COLONS, forms
 
 _PAIRS = ('""', "“”", "„“", "””", "«»", "»«", "「」", "『』", "''", "‘’", "``")
 _LONE = '"“”'
@@ -28,7 +28,7 @@ _SENTENCE = rf"(?:[!?…。！？．｡؟۔।॥።։។။‼⁇⁉]|{_TITLES}
 _CLOSED = r"(?<=[^\s])[\"”»」』]"
 _OPEN = r"[\s\u200b-\u200f\ufeff\"'“‘«„「『*_\[(<>#•–—-]*+"
 """What may stand before the name of a line."""
-_COLON = "[:：﹕︓∶꞉ː]"
+_COLON = f"[{COLONS}]"
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,12 @@ from dataclasses import dataclass
 
 _WORDS = (
     r"[\w:-]{0,40}?(?:think(?:ing)?|thoughts?|reason(?:ing)?|reflect(?:ion|ing)?|deliberation|monologue|scratch_?pad|"
-    r"introspection|inner|internal)(?:[_ -][\w -]{0,40})?|analysis|cot|plan(?:ning)?|rationale"
+    r"introspection)(?:[_ -][\w -]{0,40})?"
+    r"|(?:inner|internal)[_ -](?:thought|voice|mono|dialog|think|reason)[\w -]{0,30}"
+    r"|analysis|cot|rationale"
 )
+_EVERYDAY = r"plan(?:ning)?|inner|internal"
+"""Words that people say, too: they mark a thought only if it is closed, or nothing but the mark stands on a line."""
 _LT, _GT = "(?:<|&lt;|＜)", "(?<!/)(?:>|&gt;|＞)"
 _KINDS = r"(?:think(?:ing)?|thoughts?|reason(?:ing)?|inner[_▁](?:thoughts?|monologue))"
 _HEADER = r"(?:<\|start\|>[^<]{0,80})?<\|channel\|?>\s*"
@@ -36,6 +40,11 @@ _CLOSE = "|".join([
     r"\[BEGIN FINAL RESPONSE\]",
 ])  # fmt: skip
 _MARKS = re.compile(rf"(?P<open>{_OPEN})|(?P<close>{_CLOSE})", re.IGNORECASE)
+_ALL_MARKS = re.compile(
+    rf"(?P<open>{_OPEN}|{_LT}\s*(?:{_EVERYDAY})\s*{_GT})|(?P<close>{_CLOSE}|{_LT}\s*/\s*(?:{_EVERYDAY})\s*{_GT})",
+    re.IGNORECASE,
+)
+_MEANT = re.compile(rf"{_LT}\s*/\s*(?:{_EVERYDAY})\s*{_GT}|^[ \t]*{_LT}(?:{_EVERYDAY}){_GT}[ \t]*$", re.I | re.M)
 _SQUARE = re.compile(rf"(?P<open>\[(?:{_WORDS})\])|(?P<close>\[/(?:{_WORDS})\])", re.IGNORECASE)
 
 
@@ -52,7 +61,7 @@ class Parted:
 def parted(text: str) -> Parted:
     """Return a text without the thoughts in it; `[think]` counts only where a `[/think]` shows that it is a mark."""
     squared = _parted(text, _SQUARE) if "[/" in text and _has_close(text) else Parted(text)
-    angled = _parted(squared.text, _MARKS)
+    angled = _parted(squared.text, _ALL_MARKS if _MEANT.search(squared.text) else _MARKS)
     thoughts = [each for each in (squared.thought, angled.thought) if each]
     return Parted(angled.text, "\n".join(thoughts), squared.open or angled.open)
 

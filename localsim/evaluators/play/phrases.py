@@ -43,13 +43,15 @@ REFUSAL = _any(
     \bsorry\b.{0,20}\bCANNOT (?:discuss|answer|respond to|process) (?:that|this)\b
     \bi(?:'m| am)? CANNOT (?:assist|comply|help) (?:\w+ )?with (?:that|this|your)\b
     \bi(?:'m| am)? CANNOT fulfill? (?:that|this|your)\b
-    \bCANNOT (?:continue|join|take part in) (?:that|this|the) [\w -]{3,20}\b(?:decepti|harm|unethical|inappropri)
-    \bCANNOT (?:continue|join|take part in) (?:that|this|the) [\w -]{3,20}\b(?:involves|against my|guidelines)
+    \bCANNOT (?:continue|join) (?:that|this|the) TALK\b.{0,40}\b(?:decepti\w+|harmful|unethical|inappropriate)\b
+    \bCANNOT (?:continue|join) (?:that|this|the) TALK\b.{0,40}\b(?:involves|against my|guidelines)\b
     \bdon't (?:quite )?understand (?:your|the) (?:question|request|message|instructions?)\b
     \b(?:could|would) you (?:please )?(?:provide|give) (?:me )?(?:with )?(?:more|additional|further) (?:context|info)
     \bplease (?:provide|give) (?:me )?(?:with )?(?:more|additional|further) (?:context|info)
     \bi don't have enough (?:information|context)\b
-    """.replace("CANNOT", "(?:can't|cannot|can not|won't|(?:not able|unable) to)")
+    """.replace("CANNOT", "(?:can't|cannot|can not|won't|(?:not able|unable) to)").replace(
+        "TALK", "(?:conversation|discussion|role-?play(?:ing)?|scenario|exchange|dialogue)"
+    )
 )
 """A refusal in the manner of an assistant; one who haggles says that he can't go lower."""
 _POLITE = _any(

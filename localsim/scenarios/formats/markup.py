@@ -22,7 +22,9 @@ Kind = Literal["text", "extra_info", "strategy_hint", "clarification_hint"]
 HINTS = ("strategy_hint", "clarification_hint")
 JUDGE = "environment"
 _NAMES = ("p", "root", "extra_info", *HINTS)
-_TAG = re.compile(r"<(?P<end>/?)(?P<name>[A-Za-z_][\w.:-]*)(?P<rest>\s[^<>]*)?>|<!--(?P<comment>.*?)-->", re.DOTALL)
+_TAG = re.compile(
+    r"<(?P<end>/?)(?P<name>[A-Za-z_][\w.:-]*)(?P<rest>\s[^<>]*)?>|<!--(?P<comment>.*?)(?P<over>-->|\Z)", re.DOTALL
+)
 _HIDES = re.compile(r"\bviewers?\s*=", re.IGNORECASE)
 _VIEWER = re.compile(r"""\sviewer\s*=\s*(?:'(agent_\d+|environment)'|"(agent_\d+|environment)")""")
 _LABEL = re.compile(r"^(?:extra information|clarification hint|strategy hint|hint)\s*:\s*", re.IGNORECASE)
@@ -59,6 +61,8 @@ def pieces(text: str, where: str) -> list[Piece]:
             continue
         found += _piece(text[at : tag.start()], opened)
         at = tag.end()
+        if not name and not tag["over"]:
+            raise _unbalanced("<!--> is not closed", where)
         if not name:
             found += _piece(tag["comment"], [*opened, ("p", JUDGE)])
         elif not tag["end"]:
@@ -68,8 +72,8 @@ def pieces(text: str, where: str) -> list[Piece]:
             opened.append((name, (viewer[1] or viewer[2]) if viewer else ""))
         elif not opened or opened.pop()[0] != name:
             raise _unbalanced(f"</{name}> closes nothing", where)
-    if opened or "<!--" in text[at:]:
-        raise _unbalanced(f"<{opened[-1][0] if opened else '!--'}> is not closed", where)
+    if opened:
+        raise _unbalanced(f"<{opened[-1][0]}> is not closed", where)
     found += _piece(text[at:], opened)
     for piece in found:
         if left := _HIDES.search(piece.text):  # such as the &lt;p viewer= of a page

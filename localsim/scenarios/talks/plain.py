@@ -57,7 +57,8 @@ _MARKED = re.compile(
 )
 """Begins a text that some only could read."""
 _NAMED = re.compile(
-    r"\s*(?:(?=[\[({<*（【]+\s*(?:to\b|->|→|@|[^\])}>*）】]*\bonly\b))[^\])}>*）】]*|[dp]m\s[^:]{1,80}:)", re.IGNORECASE
+    r"\s*(?:(?=[\[({<*（【]++\s*+(?:to\b|->|→|@|[^\])}>*）】]*\bonly\b))[^\])}>*）】]*|[dp]m\s[^:]{1,80}:)",
+    re.IGNORECASE,
 )
 """Begins a text that only those could read whom it names."""
 _AIMED = re.compile(
