@@ -222,7 +222,7 @@ def test_granted_conditions_have_goals_and_leaks_of_their_own(store: Store) -> N
     for row in episode_list(store, run_id):
         given = [Score("goal", marks[row["mode"]], agent="x")]
         store.take_in(score_records(row["episode_id"], "judge.m", "1", given))
-    (found,) = judges.reliability(store, run_id)
+    (found,) = judges.reliability(store, [run_id])
     assert found.goal_by_mode == marks and list(found.goal_by_mode) == list(marks)
     shown = CliRunner().invoke(cli, ["score", run_id, "--db", str(store.path)]).output
     assert "agents+all" in shown and "condition" in shown

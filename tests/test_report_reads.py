@@ -84,7 +84,7 @@ def test_what_judges_found_is_in_the_report_only_if_they_were_asked(run: str, st
             "SELECT episode_id, 'judge.toy', '1', 'goal', '', episode_index + 3, '', '[]' FROM episodes"
         )
     data = report(store, run)
-    assert data.judges == reliability(store, run) != []
+    assert data.judges == reliability(store, [run]) != []
     assert data.rubrics == rubric_rows(store, run) != []
 
 

@@ -83,7 +83,7 @@ def model(**changes: Any) -> Results:
         "model": "m",
         "headline": Headline(["Nothing."]),
         "arms": [
-            row(pair, 0.3, 0.001) if place == 3 else row(pair, 0.02 * place, 0.9) for place, pair in enumerate(PAIRS)
+            row(pair, 0.3, 0.001) if place == 4 else row(pair, 0.02 * place, 0.9) for place, pair in enumerate(PAIRS)
         ],
         "lessons": {"agents-ft": Lesson("scripts", "run", 4, 4, 900)},
         "judge": "j",

@@ -133,6 +133,28 @@ def test_a_task_that_is_cut_inside_a_prompt_is_left_out_of_all_arms(prompt: int,
         assert sum(each.tokens for each in described(data, CELLS, found["agents-ft"])) == 120
 
 
+@pytest.mark.parametrize(
+    ("tokens", "lines", "asides"),
+    [
+        (3, [0, 1, 2], {}),
+        (4, [0, 1, 2, 3], {}),
+        (6, [0, 1, 2, 3], {4: [10, 11]}),
+        (9, [0, 1, 2, 3, 4, 5], {4: [10, 11, 12]}),
+        (14, [0, 1, 2, 3, 4, 5, 6], {4: [10, 11, 12], 7: [20, 21, 22, 23]}),
+        (16, [0, 1, 2, 3, 4, 5, 6, 7, 8], {4: [10, 11, 12], 7: [20, 21, 22, 23]}),
+        (20, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9], {4: [10, 11, 12], 7: [20, 21, 22, 23]}),
+    ],
+)
+def test_a_row_with_asides_is_cut_after_its_first_turns(
+    tokens: int, lines: list[int], asides: dict[int, list[int]]
+) -> None:
+    """Ten tokens of lines; after four of them an aside of three, and after seven one of four."""
+    every = (*range(10), 10, 11, 12, 20, 21, 22, 23)
+    found = cut(TrainingRow(every, tuple(map(float, every)), "f_1", ((10, 4), (13, 7))), tokens)
+    assert [found.tokens[start:end] for start, end, _ in found.parts] == [tuple(lines), *map(tuple, asides.values())]
+    assert [at for _, at in found.asides] == list(asides) and found.weights == tuple(map(float, found.tokens))
+
+
 def test_the_description_counts_what_arms_share() -> None:
     first = Material([row("f_1", 100), row("f_2", 10)], [], 0)
     other = Material([row("f_1", 60), row("f_1", 20), row("f_3", 20), row("f_2", 10)], [], 0)
@@ -143,7 +165,7 @@ def test_the_description_counts_what_arms_share() -> None:
     assert (two.task, two.shared_scenarios, two.targets) == ("y", 1, 5)
 
 
-@pytest.mark.parametrize("size", [*SIZES.values(), Size(1, 1, 2, 1, 100)])
+@pytest.mark.parametrize("size", [*SIZES.values(), Size(1, 1, 1, 2, 1, 100)])
 def test_the_same_scenarios_of_each_task_are_held_out_for_all_arms(size: Size) -> None:
     cells = taught_cells(size)
     held = held_out(cells)
@@ -168,14 +190,16 @@ BASE = ModelFile("base", Path("base.gguf"), "ab" * 32)
 @pytest.fixture
 def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
     """A study whose base, episodes and training are stand-ins; `trained` in its folder lists what was trained."""
-    size = Size(scenarios=1, episodes=1, learnt=2, learnt_episodes=1, tokens=640)
+    size = Size(scenarios=1, situations=1, episodes=1, learnt=2, learnt_episodes=1, tokens=640)
     study = Study(size, "base", tmp_path, judge=NONE, twin=NONE)
     monkeypatch.setattr(Study, "base", lambda _self, _model=None: BASE)
     numbers = [1, 1, 2, 2, 3, 3, 4, 4]
     episodes = {"script": [f"s{number}" for number in numbers], "agents": [f"a{number}" for number in numbers]}
     monkeypatch.setattr(lessons, "episodes_of_run", lambda *_: [each for own in episodes.values() for each in own])
     monkeypatch.setattr(lessons, "episodes_in_mode", lambda _store, _ids, mode: episodes[mode])
-    monkeypatch.setattr(lessons, "without_mix_ups", lambda _store, _run, ids: ids[1:])
+    monkeypatch.setattr(
+        lessons, "with_mix_ups", lambda _store, _run, ids, share: ids[1:] if share else [*ids[1:4], *ids[5:], ids[4]]
+    )
     monkeypatch.setattr(lessons, "chats_of_episodes", lambda _store, ids, _layout: ids)
     monkeypatch.setattr(job, "tokenized", tokenized)
     monkeypatch.setattr(job, "finetune", trained)
@@ -221,8 +245,8 @@ def test_every_arm_is_taught_on_as_many_tokens_and_targets(session: Session, tmp
         assert taught.models[name] == f"base+{tmp_path / lesson.adapter}"
         assert [part.tokens for part in lesson.tasks] == [160, 150, 160, 160]
         assert lesson.loss == 0.25 and lesson.total("scenarios") == lesson.total("shared_scenarios") == 4
-    assert [lesson.episodes for lesson in taught.lessons.values()] == [8, 8, 7]
-    assert [lesson.available for lesson in taught.lessons.values()] == [1200, 840, 1050]
+    assert [lesson.episodes for lesson in taught.lessons.values()] == [8, 8, 7, 7]
+    assert [lesson.available for lesson in taught.lessons.values()] == [1200, 840, 1050, 1050]
 
 
 def test_a_task_that_is_left_out_is_noted_on_the_page(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,7 +259,7 @@ def test_a_task_that_is_left_out_is_noted_on_the_page(session: Session, monkeypa
         return [replace(each, tokens=(0,) * 800, weights=later) if script else each for each, script in scripts], 0
 
     monkeypatch.setattr(job, "tokenized", long)
-    monkeypatch.setattr(lessons, "without_mix_ups", lambda _store, _run, ids: ids)
+    monkeypatch.setattr(lessons, "with_mix_ups", lambda _store, _run, ids, _share: ids)
     taught = Lora().teach(session, "base", "run").lessons
     family, task = taught_cells(session.study.size)[GROUPS[0]]
     reason = "agents-ft has only 0 targets within 160 tokens"
@@ -251,10 +275,10 @@ def test_lessons_without_any_target_are_one_clear_error(session: Session) -> Non
 
 
 def test_an_arm_of_the_same_episodes_is_not_taught_twice(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lessons, "without_mix_ups", lambda _store, _run, ids: ids)
+    monkeypatch.setattr(lessons, "with_mix_ups", lambda _store, _run, ids, _share: ids)
     taught = Lora().teach(session, "base", "run")
     assert list(taught.models) == ["agents-ft", "agents-ft-agents"]
-    assert "the same adapter" in taught.lessons["agents-ft-clean"].left_out
+    assert "it would be the same" in taught.lessons["agents-ft-clean"].left_out
 
 
 def test_adapters_are_found_again_and_an_interrupted_arm_is_trained_again(session: Session, tmp_path: Path) -> None:
@@ -265,7 +289,7 @@ def test_adapters_are_found_again_and_an_interrupted_arm_is_trained_again(sessio
     (tmp_path / "fail").unlink()
     trainer.bf16_is_faster = lambda: False  # type: ignore[assignment]  # undone by the fixture
     taught = Lora().teach(session, "base", "run")
-    assert len(log_of(tmp_path)) == 3, "the finished arm is not trained twice"
+    assert len(log_of(tmp_path)) == len(ARMS), "the finished arm is not trained twice"
     assert {line[-1] for line in log_of(tmp_path)} == {"True"}, "a continued study keeps its number format"
     job.finetune = lambda *_, **__: pytest.fail("nothing is left to train")  # undone by the fixture
     assert Lora().teach(session, "base", "run") == taught
@@ -283,9 +307,9 @@ def test_adapters_of_another_recipe_or_of_other_lessons_are_not_reused(
     elif change == "rules":
         monkeypatch.setattr(lessons, "VERSION", "next")
     else:
-        monkeypatch.setattr(lessons, "without_mix_ups", lambda _store, _run, ids: ids[1:-1])
+        monkeypatch.setattr(lessons, "with_mix_ups", lambda _store, _run, ids, share: ids[:-1] if share else ids[1:-1])
     second = Lora().teach(session, "base", "run")
-    assert len(log_of(tmp_path)) == 6 and not set(first.models.values()) & set(second.models.values())
+    assert len(log_of(tmp_path)) == 2 * len(ARMS) and not set(first.models.values()) & set(second.models.values())
 
 
 def test_an_arm_without_chats_is_left_out_but_the_first_is_an_error(
@@ -297,7 +321,7 @@ def test_an_arm_without_chats_is_left_out_but_the_first_is_an_error(
     monkeypatch.setattr(job, "tokenized", empty)
     missing = "a"
     taught = Lora().teach(session, "base", "run")
-    assert list(taught.models) == ["agents-ft", "agents-ft-clean"]
+    assert list(taught.models) == ["agents-ft", "agents-ft-half", "agents-ft-clean"]
     assert taught.lessons["agents-ft-agents"].left_out.startswith("it has only 0 of 150 targets of craigslist, ")
     missing = "s"
     with pytest.raises(InvalidInput, match="no scripts to train on"):

@@ -14,31 +14,40 @@ from typing import Any
 import numpy as np
 import pytest
 
-from localsim.__main__ import run as main
 from localsim.annotation.items import items_of, selected
 from localsim.annotation.records import answered, save_all
+from localsim.backends.scripted import ScriptedBackend
 from localsim.errors import Interrupted
 from localsim.evaluators import evaluate, leaks
 from localsim.evaluators.leaks import Leaks
 from localsim.families import FAMILIES, in_order
 from localsim.leakage.detector import LeakageDetector
-from localsim.machine.bench import Bench
 from localsim.reports import paper
 from localsim.runs import runner
 from localsim.runs.scheduler import Watcher
 from localsim.store.database import Store
-from localsim.study import ARMS, NONE, SIZES, Size, Study, Taught, hours, run_study
+from localsim.study import ARMS, NONE, Size, Study, Taught, goals, run_study
 from localsim.study import run as running
-from localsim.study.design import JUDGED, MODES, SOLVABLE, compared_scenarios, tasks, taught_scenarios, teach_plan
+from localsim.study.design import (
+    JUDGED,
+    MODES,
+    QUESTIONS,
+    SOLVABLE,
+    taught_scenarios,
+)
 from localsim.study.differences import BOTH, CAUSES, EVERY
 from localsim.study.equal import Amount
-from localsim.study.lessons import Lesson, episodes_of_arm, without_mix_ups
+from localsim.study.lessons import Lesson
 from localsim.study.stages import Session
-from tests.test_judge import preferring
 
-SIZE = Size(scenarios=4, episodes=1, learnt=2, learnt_episodes=1, tokens=1000)
-LEAST = Size(scenarios=2, episodes=1, learnt=1, learnt_episodes=1, tokens=1000)
-PLAYERS = {"agents-ft": "scripted:yes-sayer", "agents-ft-agents": "scripted:honest", "agents-ft-clean": "scripted"}
+SIZE = Size(scenarios=4, situations=2, episodes=1, learnt=2, learnt_episodes=1, tokens=1000)
+LEAST = Size(scenarios=2, situations=1, episodes=1, learnt=1, learnt_episodes=1, tokens=1000)
+PLAYERS = {
+    "agents-ft": "scripted:yes-sayer",
+    "agents-ft-agents": "scripted:honest",
+    "agents-ft-half": "scripted:guesser",
+    "agents-ft-clean": "scripted",
+}
 
 
 class Players:
@@ -65,14 +74,15 @@ class Players:
 
 @pytest.fixture(autouse=True)
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The paper's tables and the leak detector have tests of their own."""
+    """The paper's tables and the leak detector have tests of their own; judges answer each question once."""
     simplify(monkeypatch)
+    monkeypatch.setattr(goals, "SAMPLES", 1)
 
 
 def simplify(patch: pytest.MonkeyPatch) -> None:
     """Leave out the paper's tables and figures, and search for leaks by words alone."""
     patch.setattr(paper, "tables", lambda *_: [])
-    patch.setattr(paper, "figures", lambda *_: [])
+    patch.setattr(paper, "figures", lambda *_, **__: [])
     by_words = LeakageDetector(letters, use_reader=False)
     patch.setattr(leaks, "Leaks", lambda store, weights: Leaks(store, by_words.having(weights)))
 
@@ -81,6 +91,23 @@ def letters(texts: Sequence[str]) -> Any:
     """Unit vectors that count the letters of texts."""
     counts = np.array([[1.0, *(text.lower().count(letter) for letter in ascii_lowercase)] for text in texts])
     return (counts / np.linalg.norm(counts, axis=1, keepdims=True)).astype(np.float32)
+
+
+def judging(prefer: str) -> Any:
+    """A judge that finds refusals and prefers the longer talk, or one that always answers the same."""
+
+    class Judge(ScriptedBackend):
+        def _text(self, request: Any) -> str:
+            asked = request.messages[1].content
+            if "Conversation 2:" in asked:
+                one, two = asked.split("Conversation 1:")[1].split("Conversation 2:")
+                lines = [part.split("\n\nWhich")[0].strip().count("\n") for part in (one, two)]
+                first = prefer == "place" or lines[0] > lines[1]
+                return f" It is so.\nMore natural: {1 if first else 2}\n"
+            refused = any(each in asked for each in ("too far apart", "keep that to myself", "[refuse]", "No."))
+            return f" It is so.\nScore: {0 if prefer == 'place' or refused else 5}\n"
+
+    return Judge("scripted:x", replies=["unused"])
 
 
 def study_in(folder: Path, **changes: Any) -> Study:
@@ -119,6 +146,8 @@ def test_rows_are_shown_together_and_by_task(done: tuple[Path, Any]) -> None:
     model = done[1]["models"][0]
     labels = [*MODES, *PLAYERS, *(f"{mode}, scripted:peeks-100 (constructed)" for mode in MODES)]
     assert [each["label"] for each in model["conditions"]] == labels
+    situations = {row["task"] for row in model["rows"] if row["family"] == "situations"}
+    assert situations == {EVERY}, "a family of one task has one row of each condition"
     for family in FAMILIES.own:
         rows = [row for row in model["rows"] if row["family"] == family]
         wanted = {EVERY, SOLVABLE, *(task for task in FAMILIES[family].study_tasks if task)}
@@ -138,7 +167,7 @@ def test_rows_are_shown_together_and_by_task(done: tuple[Path, Any]) -> None:
 def test_every_arm_is_contrasted_with_agents_and_with_its_controls(done: tuple[Path, Any]) -> None:
     rows = done[1]["models"][0]["arms"]
     first = [row for row in rows if row["primary"]]
-    assert {(row["first"], row["second"]) for row in first} == set(CAUSES) and len(first) == 2 * len(CAUSES)
+    assert {(row["first"], row["second"]) for row in first} == set(CAUSES) and len(first) == 3 * len(CAUSES)
     assert all(row["p_holm"] >= row["p"] for row in rows if row["p"] is not None)
     assert not any(row["measure"] == "mix_ups" for row in rows), "agents cannot mix up: nothing to test"
     values = {(row["condition"]): row["success_rate"] for row in done[1]["models"][0]["rows"] if row["task"] == EVERY
@@ -180,7 +209,7 @@ def test_the_twins_differences_are_told_beside_the_models(done: tuple[Path, Any]
     rows = [row for row in primary if row["measure"] == "success_rate"]
     names = ["scripted", "scripted:peeks-100 (constructed)", BOTH]
     assert [(row["family"], row["who"]) for row in rows] == [
-        (family, name) for family in in_order(FAMILIES.own) for name in names
+        (family, name) for family in in_order([*FAMILIES.own, "situations"]) for name in names
     ]
     for family in FAMILIES.own:
         own, twin, both = (row["difference"] for row in rows if row["family"] == family)
@@ -240,12 +269,12 @@ def test_naturalness_compares_conditions_of_several_runs(
 ) -> None:
     """A judge that prefers long conversations chooses by length; one that picks a place is warned of."""
     folder = shutil.copytree(done[0], tmp_path / "study")
-    monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(preferring(prefer)))
+    monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(judging(prefer)))
     study = study_in(folder, twin="scripted:peeks-100", judge="scripted:judge")
     data = run_study(study, teacher=Players())
     model = data["models"][0]
     assert [(row["first"], row["second"]) for row in model["naturalness"]] == list(JUDGED)
-    assert all(row["n"] == 8 for row in model["naturalness"]), "each scenario of each family once"
+    assert all(row["n"] == 10 for row in model["naturalness"]), "each scenario once"
     told = next(part["sentences"] for part in data["answer"] if part["about"] == "Naturalness")
     if prefer == "place":
         assert len(told) == 1 and "the judge scripted:judge picks a place" in told[0]
@@ -270,7 +299,9 @@ def test_the_answers_of_people_come_onto_the_page(done: tuple[Path, Any], tmp_pa
     save_all(store, [answered(item, 1, origin="terminal", seconds=1.0, made_by="person") for item in items])
     data = run_study(study_in(folder, twin="scripted:peeks-100"), teacher=Players())
     (line,) = [line for line in data["models"][0]["people"] if line.startswith("agents")]
-    assert line.startswith(("agents-ft over agents: ", "agents over agents-ft: ")) and "8 judgements of 8 items" in line
+    assert (
+        line.startswith(("agents-ft over agents: ", "agents over agents-ft: ")) and "10 judgements of 10 items" in line
+    )
     assert line in (folder / "study.md").read_text()
 
 
@@ -282,7 +313,7 @@ def test_a_finished_study_is_found_again(done: tuple[Path, Any]) -> None:
     teacher = Players()
     again = run_study(study_in(folder, twin="scripted:peeks-100"), teacher=teacher)
     assert json.dumps(again, default=str) == json.dumps(data, default=str)
-    assert Store(folder / "study.duckdb").rows("SELECT count(*) AS n FROM runs") == [{"n": 6}]
+    assert Store(folder / "study.duckdb").rows("SELECT count(*) AS n FROM runs") == [{"n": 3 + len(ARMS)}]
     assert teacher.taught_from == [data["models"][0]["runs"]["teach"]]
 
 
@@ -298,7 +329,7 @@ def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Any:
 STAGES = ("compare", "scripted:peeks-100, constructed", "teach", *PLAYERS)
 
 
-@pytest.mark.parametrize("stop", STAGES)
+@pytest.mark.parametrize("stop", [*STAGES[:4], STAGES[-1]])
 def test_a_study_continues_at_every_stage(
     stop: str, unbroken: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -328,7 +359,7 @@ def test_an_interrupted_judge_continues_where_it_stopped(
         """Counts questions, and is interrupted at one of them."""
 
         def __init__(self, stop: int) -> None:
-            self._judge, self._stop = preferring("longer"), stop
+            self._judge, self._stop = judging("longer"), stop
 
         def submit(self, request: Any) -> Any:
             """Answer a question, or be interrupted."""
@@ -348,8 +379,9 @@ def test_an_interrupted_judge_continues_where_it_stopped(
     assert 0 < kept <= 50
     monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(Judge(-1)))
     data = run_study(study, teacher=Players())
-    assert len(asked) == 50 + 2 * 8 * len(JUDGED) - kept
-    assert all(row["n"] == 8 for row in data["models"][0]["naturalness"])
+    talks = 10 * (len(MODES) + 1 + 2)
+    assert len(asked) == 50 + QUESTIONS * talks + 2 * 10 * len(JUDGED) - kept
+    assert all(row["n"] == 10 for row in data["models"][0]["naturalness"])
 
 
 _halt = [False]
@@ -395,91 +427,3 @@ def told(data: dict[str, Any]) -> Any:
     """The results of a study without the names of its runs."""
     model = data["models"][0]
     return [model["rows"], model["arms"], model["modes"], data["answer"]]
-
-
-# ---- design --------------------------------------------------------------------------------------------------------
-
-
-def test_half_of_the_scenarios_have_no_solution() -> None:
-    for size in SIZES.values():
-        found = tasks(size)
-        assert len(found) == len(compared_scenarios(size)) == 2 * size.scenarios
-        for name in FAMILIES.own:
-            own = [found[each.hash] for each in compared_scenarios(size) if each.scenario.family == name]
-            assert abs(own.count("") - len(own) / 2) <= 0.5
-
-
-BENCH = Bench("m", 1, 1, prefill=600, turn=500, decode_1=80, decode_together=200, perplexity=9, memory_mb=1)
-
-
-def test_counts_and_hours_name_every_stage() -> None:
-    size = SIZES["small"]
-    plain, whole = hours(size, BENCH), hours(size, BENCH, twin=True, judge=True)
-    learning = [f"learn, {arm.name}" for arm in ARMS]
-    assert list(plain) == ["compare", "teach", *learning, *PLAYERS]
-    assert list(whole) == ["compare", "twin", "teach", *learning, *PLAYERS, "naturalness"]
-    assert len({whole[name] for name in learning}) == 1, "equal tokens take equal time"
-    assert all(value > 0 for value in whole.values())
-    assert SIZES["paper"].counts()["compare"] == 1350 and SIZES["paper"].counts()["teach"] == 2520
-    assert sum(hours(SIZES["medium"], BENCH, twin=True).values()) > 3 * sum(hours(size, BENCH, twin=True).values())
-
-
-def test_a_small_study_of_the_starter_takes_less_than_45_minutes() -> None:
-    """By the rates of docs/performance.md."""
-    starter = Bench(
-        "starter", 145, 1, prefill=568, turn=324, decode_1=108, decode_together=209, perplexity=7, memory_mb=1
-    )
-    assert 0.4 < sum(hours(SIZES["small"], starter, twin=True, judge=True).values()) < 0.75
-
-
-def test_a_dry_run_tells_the_minutes_of_each_stage_and_simulates_nothing(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("localsim.machine.bench.bench", lambda *_: BENCH)
-    monkeypatch.setattr("localsim.backends.llama.probe.ensure_works", lambda *_: None)
-    assert main(["study", "--dry-run", "--json", "--twin", "none"]) == 0
-    plan = json.loads(capsys.readouterr().out)
-    stages = hours(SIZES["small"], BENCH, judge=True)
-    assert list(plan["minutes"]) == list(stages)
-    assert plan["minutes"]["compare"] == pytest.approx(60 * stages["compare"], abs=0.05)
-    assert plan["hours_in_all"] == pytest.approx(sum(stages.values()), abs=0.005)
-    assert (plan["twin"], plan["judge"]) == ("none", "starter")
-    command = ["study", "--dry-run", "--size", "medium", "--judge", "none", "--second-model", "smollm2-135m"]
-    assert main([*command, "--json"]) == 0
-    first, second = json.loads(capsys.readouterr().out)
-    assert second["model"] == "smollm2-135m" and second["twin"] == second["judge"] == "none"
-    assert "naturalness" not in second["minutes"] and first["size"] == "medium"
-    assert main(command) == 0 and "\n\nsize: medium\nmodel: smollm2-135m\n" in capsys.readouterr().out
-    assert not Path("study").exists()
-
-
-def test_a_missing_twin_or_judge_is_an_error_before_the_first_episode(tmp_path: Path) -> None:
-    from localsim.errors import InvalidInput, ModelMissing
-
-    for changes in ({"twin": "no-such-model"}, {"judge": "no-such-model"}):
-        with pytest.raises(ModelMissing, match="no-such-model"):
-            run_study(study_in(tmp_path, **changes), teacher=Players())
-    assert main(["study", "--dry-run", "--twin", "none", "--judge", "no-such-model"]) == 4
-    with pytest.raises(InvalidInput, match="names no server"):
-        run_study(study_in(tmp_path, judge="openai:localhost:8080"), teacher=Players())
-    assert not (tmp_path / "study.duckdb").exists()
-
-
-def test_mix_ups_are_kept_out_of_the_clean_lessons(tmp_path: Path) -> None:
-    """No script of a search in which the players mix up names is a lesson; those of honest players all are."""
-    clean = next(arm for arm in ARMS if arm.clean)
-    scripts = next(arm for arm in ARMS if arm.mode == clean.mode and not arm.clean)
-    for player, mixed in (("mix-up", 2), ("honest", 0)):
-        session = Session(study_in(tmp_path), Store(tmp_path / f"{player}.duckdb"))
-        run_id = session.stage("teach", teach_plan(SIZE, f"scripted:{player}", 1))
-        every, found = (episodes_of_arm(session.store, run_id, arm) for arm in (scripts, clean))
-        assert len(every) == 4 and set(found) <= set(every)
-        query = (
-            "SELECT DISTINCT episode_id FROM v_scores WHERE mode = 'script' AND value > 0 AND name IN "
-            "('mix_ups', 'limit_hit', 'omniscient_leaks')"
-        )
-        used = {row["episode_id"] for row in session.store.rows(query)}
-        assert set(found) == set(every) - used
-        searches = session.store.rows(f"SELECT episode_id FROM ({query} AND family = 'mutual_friends')")
-        assert len(searches) == mixed
-        assert not without_mix_ups(session.store, run_id, ["an episode that no instrument has read"])

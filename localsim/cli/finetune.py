@@ -16,13 +16,13 @@ from localsim.cli.answers import Answer, Note, Table, answers
 from localsim.cli.common import Finite, Listing, Target, cluster_option, db_option, store_of, yes_option
 from localsim.cli.progress import Progress, say
 from localsim.conversation.episode import SIMULATED
-from localsim.errors import InvalidInput
+from localsim.errors import InvalidInput, suggest
 from localsim.finetune import require_packages
 from localsim.models import registry
 from localsim.models.registry import is_path
 
 if TYPE_CHECKING:
-    from localsim.study import Study
+    from localsim.study import Arm, Study
 
 
 @click.command()
@@ -209,7 +209,13 @@ def remove(name: str, yes: bool) -> None:
     "--judge",
     default="auto",
     shell_complete=completion.models,
-    help="Let this model judge naturalness, or none; auto is the studied model.",
+    help="Let this model judge goals and naturalness, or none; auto is the studied model.",
+)
+@click.option(
+    "--arms",
+    "arm_names",
+    default="all",
+    help="Teach these arms, with commas, or none: agents-ft always comes first. Without arms any model can be studied.",
 )
 @click.option(
     "--dir",
@@ -230,16 +236,17 @@ def study(
     second_model: str | None,
     twin: str,
     judge: str,
+    arm_names: str,
     folder: Path,
     seed: int,
     dry_run: bool,
     cluster: str | None,
 ) -> Answer:
-    """Repeat the paper's study with controls: all modes, agents taught in three ways, naturalness, a page.
+    """Repeat the paper's study with controls: all modes, taught agents, a judge of goals and naturalness, a page.
 
-    Agents are taught on scripts, on agents' talks and on scripts without untold facts, with equally many tokens. An
-    interrupted study continues where it stopped. The command writes study.md, study.json, report.html and study.duckdb
-    into --dir.
+    All modes play searches, bargains and situations. Agents are taught on scripts, on agents' talks, and on scripts
+    with half or none of the untold facts, with equally many tokens. An interrupted study continues where it stopped.
+    The command writes study.md, study.json, report.html and study.duckdb into --dir.
 
     \b
     localsim study --size small
@@ -248,7 +255,8 @@ def study(
     from localsim import study as studies
 
     others = () if second_model is None else (second_model,)
-    chosen = studies.Study(studies.SIZES[size_name], chosen_model(model), folder, seed, others, twin, judge)
+    arms = _arms(arm_names)
+    chosen = studies.Study(studies.SIZES[size_name], chosen_model(model), folder, seed, others, twin, judge, arms)
     if dry_run:
         plans = [_planned(size_name, chosen, name) for name in chosen.models]
         return Answer(plans if len(plans) > 1 else plans[0], ["\n\n".join(map(_lines, plans))])
@@ -263,6 +271,20 @@ def study(
 
     data = studies.run_study(chosen, say, watched, TrainingBar(), cluster=cluster)
     return Answer(data, [(folder / "study.md").read_text(encoding="utf-8")])
+
+
+def _arms(names: str) -> tuple[Arm, ...]:
+    """Return the arms that are named. Raises InvalidInput."""
+    from localsim.study import ARMS
+
+    if names in ("all", "none"):
+        return ARMS if names == "all" else ()
+    wanted, known = names.split(","), [arm.name for arm in ARMS]
+    for name in wanted:
+        if name not in known:
+            hint = f"arms are {', '.join(known)}; or all, none"
+            raise InvalidInput(f"no arm {name!r}{suggest(name, known, inline=True)}", where="--arms", hint=hint)
+    return tuple(arm for arm in ARMS if arm is ARMS[0] or arm.name in wanted)
 
 
 def _lines(plan: dict[str, Any]) -> str:
@@ -281,14 +303,14 @@ def _planned(size_name: str, study: Study, model: str) -> dict[str, Any]:
     ensure_works(base)
     say(f"measuring {base.name}")
     rates = bench(base, physical_cores(), layers_of(base, "auto"))
-    stages = hours(size, rates, twin=twin is not None, judge=judge is not None)
+    stages = hours(study, model, rates)
     return {
         "size": size_name,
         "model": base.name,
         "twin": twin or "none",
         "judge": judge or "none",
-        "episodes": size.counts(twin=twin is not None),
-        "training_tokens_of_each_arm_at_most": size.most_tokens(),
+        "episodes": size.counts(study.arms, twin=twin is not None),
+        **({"training_tokens_of_each_arm_at_most": size.most_tokens()} if study.arms else {}),
         "minutes": {stage: round(60 * value, 1) for stage, value in stages.items()},
         "hours_in_all": round(sum(stages.values()), 2),
         "assumed": f"{TURNS} turns of {WRITTEN} tokens an episode; training at 40% of the speed of a prompt; a judge "

@@ -155,7 +155,7 @@ def _found(
         "leaks": leak_counts,
         "thresholds": [row for each in runs for row in used[each]],
         "leak_judges": leak_judges(store, runs),
-        "judges": [judge for each in runs for judge in reliability(store, each)],
+        "judges": [judge for each in runs for judge in reliability(store, [each])],
         "rubrics": [row for each in runs for row in rubric_rows(store, each)],
         "choices": [row for each in runs for row in choices_of(store, each)],
         "naturalness": rates(store, runs[0]) if pairs is None else rates_between(store, pairs),

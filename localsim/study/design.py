@@ -1,25 +1,30 @@
 """The design of a study: its sizes, its arms, and the plan and the expected hours of each stage.
 
-The scenarios to compare and those to teach on never overlap. Tasks alternate, so that half of the scenarios have no
-solution.
+The scenarios to compare and those to teach on never overlap. Tasks alternate, so that half of the searches and bargains
+have no solution. Situations are compared only: no arm is taught on them, so they show what lessons transfer to.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import ceil
 from pathlib import Path
 
 from localsim.backends.open import absolute, is_file
 from localsim.conversation.episode import Mode
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput, ModelMissing
+from localsim.evaluators.judge import DIMENSIONS
 from localsim.families import FAMILIES
 from localsim.machine.bench import Bench
 from localsim.models.registry import ModelFile, resolve
 from localsim.runs.plan import Plan
+from localsim.scenarios.documents import shipped_files
+from localsim.scenarios.find import find_scenarios
+from localsim.scenarios.writing import draw_sample
 
 COMPARED_FROM, LEARNT_FROM = 30_000, 40_000
 """First seeds of the generated scenarios for comparing and for training; the two sets never overlap."""
@@ -44,8 +49,8 @@ class Arm:
     taught_on: str
     mode: Mode
     """Mode of the episodes that it is taught on."""
-    clean: bool = False
-    """True if episodes are left out in which an agent used something that it had not been told."""
+    mix_ups: float = 1
+    """Share of the episodes with mix-ups that is kept; a mix-up is an agent's use of what it had not been told."""
 
 
 FINE_TUNED = "agents-ft"
@@ -53,17 +58,21 @@ FINE_TUNED = "agents-ft"
 ARMS = (
     Arm(FINE_TUNED, "scripts", "script"),
     Arm("agents-ft-agents", "agents' talks", "agents"),
-    Arm("agents-ft-clean", "scripts without untold facts", "script", clean=True),
+    Arm("agents-ft-half", "scripts, half of those with untold facts", "script", mix_ups=0.5),
+    Arm("agents-ft-clean", "scripts without untold facts", "script", mix_ups=0),
 )
-"""The first arm repeats the paper's; the others are its controls."""
+"""The first arm repeats the paper's; the others are its controls. The last two are lower doses of mix-ups."""
 JUDGED = (
     ("script", "agents"),
     ("mindreaders", "agents"),
     *((arm.name, "agents") for arm in ARMS),
     ("script", FINE_TUNED),
 )
-"""The pairs of conditions that are judged, by label."""
-TAUGHT_IN: tuple[Mode, ...] = tuple(dict.fromkeys(arm.mode for arm in ARMS))
+"""The pairs of conditions whose naturalness is judged, by label."""
+SAMPLES = 2
+"""Answers of a judge of goals to each question: their spread is its agreement with itself."""
+SUCCEEDS, FAILS = "scripted", "scripted:refuser"
+"""Scripted players whose conversations a judge of goals must tell apart before its scores are shown."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +80,9 @@ class Size:
     """The size of a study."""
 
     scenarios: int
-    """Number of compared scenarios in each family."""
+    """Number of compared scenarios in each family that is taught, too."""
+    situations: int
+    """Number of compared castings of situations."""
     episodes: int
     """Number of episodes for each scenario and mode."""
     learnt: int
@@ -85,24 +96,29 @@ class Size:
         most = len(FAMILIES.own) * self.learnt * self.learnt_episodes * 2 * ROW
         return most if self.tokens is None else min(self.tokens, most)
 
-    def counts(self, *, twin: bool = False) -> dict[str, int]:
+    @property
+    def compared(self) -> int:
+        """Number of compared episodes in each mode."""
+        return (len(FAMILIES.own) * self.scenarios + self.situations) * self.episodes
+
+    def counts(self, arms: Sequence[Arm] = ARMS, *, twin: bool = False) -> dict[str, int]:
         """Return the number of episodes in each stage that simulates."""
-        compared = len(FAMILIES.own) * self.scenarios * self.episodes
-        taught = len(FAMILIES.own) * self.learnt * self.learnt_episodes
-        counts = {"compare": compared * len(MODES)}
+        counts = {"compare": self.compared * len(MODES)}
         if twin:
-            counts["twin"] = compared * len(MODES)
-        return counts | {"teach": taught * len(TAUGHT_IN)} | {arm.name: compared for arm in ARMS}
+            counts["twin"] = self.compared * len(MODES)
+        if arms:
+            counts["teach"] = len(FAMILIES.own) * self.learnt * self.learnt_episodes * len(taught_in(arms))
+        return counts | {arm.name: self.compared for arm in arms}
 
 
 SIZES = {
-    "small": Size(scenarios=12, episodes=1, learnt=42, learnt_episodes=1, tokens=60_000),
-    "medium": Size(scenarios=40, episodes=3, learnt=126, learnt_episodes=3, tokens=900_000),
-    "paper": Size(scenarios=45, episodes=5, learnt=126, learnt_episodes=5, tokens=None),
+    "small": Size(scenarios=12, situations=24, episodes=1, learnt=42, learnt_episodes=1, tokens=60_000),
+    "medium": Size(scenarios=40, situations=90, episodes=3, learnt=126, learnt_episodes=3, tokens=900_000),
+    "paper": Size(scenarios=45, situations=450, episodes=5, learnt=126, learnt_episodes=5, tokens=None),
 }
-"""`small` takes less than 45 minutes with the starter on two cores, `medium` a night. `paper` has the paper's 450
-episodes per mode, in two families. To teach on, it simulates 1,260 scripts of 252 scenarios, and as many agents' talks;
-the paper taught on 1,252 scripts of 269 scenarios.
+"""`small` takes about an hour with a model of .5B on two cores, `medium` a night. `paper` has the paper's 450 episodes
+per mode in two families, and its 90 situations with five castings each. To teach on, it simulates 1,260 scripts of 252
+scenarios, and as many agents' talks; the paper taught on 1,252 scripts of 269 scenarios.
 """
 
 
@@ -121,7 +137,9 @@ class Study:
     """A constructed model that plays all modes beside the first model; AUTO means PEEKING beside the starter, if it is
     installed."""
     judge: str = AUTO
-    """The model that judges naturalness; AUTO means the studied model itself, if it is a file."""
+    """The model that judges goals and naturalness; AUTO means the studied model itself, if it is a file."""
+    arms: tuple[Arm, ...] = ARMS
+    """The arms that are taught; without any, every model can be studied. The first one is FINE_TUNED."""
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -172,14 +190,28 @@ def compare_plan(size: Size, model: str, seed: int, modes: tuple[Mode, ...] = MO
     return Plan(compared_scenarios(size), modes, model=model, episodes=size.episodes, seed=seed)
 
 
-def teach_plan(size: Size, model: str, seed: int) -> Plan:
-    """Return the plan of the episodes to teach on: scripts and agents' talks on the same scenarios."""
-    return Plan(taught_scenarios(size), TAUGHT_IN, model=model, episodes=size.learnt_episodes, seed=seed)
+def teach_plan(study: Study, model: str) -> Plan:
+    """Return the plan of the episodes to teach on: the modes of the arms on the same scenarios."""
+    size, modes = study.size, taught_in(study.arms)
+    return Plan(taught_scenarios(size), modes, model=model, episodes=size.learnt_episodes, seed=study.seed)
+
+
+def taught_in(arms: Iterable[Arm]) -> tuple[Mode, ...]:
+    """Return the modes of the episodes that arms are taught on."""
+    return tuple(dict.fromkeys(arm.mode for arm in arms))
 
 
 def compared_scenarios(size: Size) -> tuple[LoadedScenario, ...]:
     """Return the scenarios that all conditions play."""
-    return tuple(loaded for loaded, _ in _scenarios(COMPARED_FROM, size.scenarios))
+    return (*(loaded for loaded, _ in _scenarios(COMPARED_FROM, size.scenarios)), *_situations(size.situations))
+
+
+@cache
+def _situations(count: int) -> tuple[LoadedScenario, ...]:
+    """Return castings of situations: of different situations as far as there are enough."""
+    tasks = draw_sample(ceil(count / len(shipped_files("situations"))), seed=1).tasks
+    chosen = random.Random(1).sample(tasks, count)
+    return tuple(find_scenarios(sorted(task.reference for task in chosen)))
 
 
 def taught_scenarios(size: Size) -> tuple[LoadedScenario, ...]:
@@ -206,7 +238,8 @@ def held_out(cells: Mapping[str, tuple[str, str]]) -> set[str]:
 
 def tasks(size: Size) -> dict[str, str]:
     """Return the hash of each compared scenario -> its task: '' has a solution, the others say what is missing."""
-    return {loaded.hash: task for loaded, task in _scenarios(COMPARED_FROM, size.scenarios)}
+    generated = {loaded.hash: task for loaded, task in _scenarios(COMPARED_FROM, size.scenarios)}
+    return generated | {loaded.hash: "" for loaded in _situations(size.situations)}
 
 
 @cache
@@ -231,21 +264,30 @@ with the starter in float32 on two cores.
 """
 BESIDE = 30
 """Assumed seconds of a stage beside its work: opening a model, searching for leaks, writing an adapter."""
-PAIR, REASON = 500, 40
-"""Assumed tokens of a question about two conversations, and of its answer."""
+PAIR, TALK, REASON = 500, 300, 30
+"""Assumed tokens of two conversations, of one, and of a judge's answer."""
+QUESTIONS = 2 * len(DIMENSIONS)
+"""Questions about a conversation of two agents."""
 
 
-def hours(size: Size, bench: Bench, *, twin: bool = False, judge: bool = False) -> dict[str, float]:
-    """Estimate the hours of each stage from the rates of `models bench`, in the order of the stages."""
+def hours(study: Study, model: str, bench: Bench) -> dict[str, float]:
+    """Estimate the hours of each stage of a model from the rates of `models bench`, in the order of the stages."""
+    size, arms, twin = study.size, study.arms, study.twin_of(model) is not None
     per_turn = HEARD / bench.turn + WRITTEN / bench.decode_together
-    simulating = {stage: (count * TURNS * per_turn + BESIDE) / 3600 for stage, count in size.counts(twin=twin).items()}
+    counts = size.counts(arms, twin=twin)
+    simulating = {stage: (count * TURNS * per_turn + BESIDE) / 3600 for stage, count in counts.items()}
     learning = (size.most_tokens() / (bench.prefill * TRAINING) + BESIDE) / 3600
     found: dict[str, float] = {}
     for stage, value in simulating.items():
-        if stage == ARMS[0].name:
-            found |= {f"learn, {arm.name}": learning for arm in ARMS}
+        if arms and stage == arms[0].name:
+            found |= {f"learn, {arm.name}": learning for arm in arms}
         found[stage] = value
-    if judge:
-        questions = 2 * len(JUDGED) * size.counts()[ARMS[0].name]
-        found["naturalness"] = (questions * (PAIR / bench.prefill + REASON / bench.decode_together) + BESIDE) / 3600
+    if study.judge_of(model):
+        answers = {
+            "goals": (TALK, QUESTIONS * SAMPLES, (len(MODES) + bool(arms) + 2) * size.compared),
+            "naturalness": (PAIR, 1, 2 * (2 + len(arms) + bool(arms)) * size.compared),
+        }
+        for stage, (read, asked, count) in answers.items():
+            each = read / bench.prefill + asked * (HEARD / bench.turn + REASON / bench.decode_together)
+            found[stage] = (count * each + BESIDE) / 3600
     return found

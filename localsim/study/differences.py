@@ -32,6 +32,7 @@ EVERY = "all tasks"
 CAUSES = {
     ("agents", FINE_TUNED): "learning from scripts (agents-ft)",
     ("agents", "agents-ft-agents"): "learning from agents' talks (agents-ft-agents)",
+    ("agents", "agents-ft-half"): "learning from scripts, half of those with untold facts (agents-ft-half)",
     ("agents", "agents-ft-clean"): "learning from scripts without untold facts (agents-ft-clean)",
     ("agents-ft-agents", FINE_TUNED): "scripts instead of agents' talks",
     ("agents-ft-clean", FINE_TUNED): "scripts with untold facts beside those without",
@@ -96,7 +97,7 @@ def _by_task(
     parts: dict[str, dict[str, list[float]]] = defaultdict(dict)
     for scenario, own in differences_of(*values).items():
         parts[EVERY][scenario] = parts[task_of[scenario]][scenario] = own
-    for task in tasks_in_order(parts):
+    for task in tasks_in_order(task for task in parts if task != EVERY):
         result = stats.paired(parts[task], measure.bounds, measure.is_number)
         if result is not None:
             primary = measure.key == SUCCESS.key and task == EVERY
@@ -104,8 +105,9 @@ def _by_task(
 
 
 def tasks_in_order(names: Iterable[str]) -> list[str]:
-    """Return the names of tasks as in tables: all tasks, those with a solution, the others."""
-    return sorted(names, key=lambda name: (name != EVERY, name != SOLVABLE, name))
+    """Return tasks as in tables: all together and, if there are several, those with a solution, then the others."""
+    several = sorted(set(names), key=lambda name: (name != SOLVABLE, name))
+    return [EVERY, *(several if len(several) > 1 else ())]
 
 
 # ---- null and gain -------------------------------------------------------------------------------------------------

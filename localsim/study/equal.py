@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -118,10 +118,24 @@ def _within(rows: Sequence[TrainingRow], cells: Cells, limits: Mapping[Cell, int
 
 
 def cut(row: TrainingRow, tokens: int) -> TrainingRow:
-    """Return the beginning of a row, at most so many tokens."""
+    """Return the beginning of a row, at most so many tokens: with asides, the lines and asides of its first turns."""
     if len(row.tokens) <= tokens:
         return row
-    return replace(row, tokens=row.tokens[:tokens], weights=row.weights[:tokens])
+    lines, asides, left = 0, [], tokens
+    for start, end, at in row.parts[1:]:
+        lines, left = lines + min(left, at - lines), left - min(left, at - lines)
+        taken = min(left, end - start)
+        if taken:
+            asides.append((start, start + taken, at))
+        left -= taken
+    starts = accumulate((end - start for start, end, _ in asides), initial=lines + left)
+    pieces = [(0, lines + left), *((start, end) for start, end, _ in asides)]
+    return replace(
+        row,
+        tokens=tuple(token for start, end in pieces for token in row.tokens[start:end]),
+        weights=tuple(weight for start, end in pieces for weight in row.weights[start:end]),
+        asides=tuple((start, at) for start, (_, _, at) in zip(starts, asides, strict=False)),
+    )
 
 
 def masked(rows: Sequence[TrainingRow], cells: Cells, targets: Mapping[Cell, int]) -> list[TrainingRow]:

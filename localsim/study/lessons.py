@@ -23,7 +23,7 @@ from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 from localsim.store.queries.runs import episodes_in_mode
 from localsim.study import equal
-from localsim.study.design import ARMS, FINE_TUNED, Arm, held_out, taught_cells
+from localsim.study.design import FINE_TUNED, Arm, held_out, taught_cells
 from localsim.study.equal import Amount
 from localsim.study.stages import Session
 
@@ -117,7 +117,7 @@ class Lora:
         arms; it is written before the first training, so a continued study measures no number format again.
         """
         base, folder = session.study.base(model), session.study.folder.absolute()
-        ids = {arm.name: episodes_of_arm(session.store, run_id, arm) for arm in ARMS}
+        ids = {arm.name: episodes_of_arm(session.store, run_id, arm) for arm in session.study.arms}
         digest = _digest(run_id, base, session.study.size.tokens, ids)
         note = folder / f"lessons-{digest}.json"
         found = json.loads(note.read_text(encoding="utf-8")) if note.is_file() else None
@@ -197,14 +197,16 @@ def prepared(session: Session, model: str, run_id: str, ids: Episodes) -> tuple[
     Raises InvalidInput if nothing is left of the first arm.
     """
     cells = taught_cells(session.study.size)
-    materials = {arm.name: _material(session, ids[arm.name], model, cells) for arm in ARMS}
+    arms = session.study.arms
+    materials = {arm.name: _material(session, ids[arm.name], model, cells) for arm in arms}
     if not materials[FINE_TUNED].train:
         raise InvalidInput(
             "no scripts to train on", where=f"run {run_id}", hint="the model completed none: study another --model"
         )
-    again = {arm.name for arm in ARMS[1:] if list(ids[arm.name]) == list(ids[FINE_TUNED])}
+    first = {tuple(ids[arm.name]): arm.name for arm in reversed(arms)}
+    again = {arm.name: other for arm in arms if (other := first[tuple(ids[arm.name])]) != arm.name}
     kept, left_out = equal.able({name: data for name, data in materials.items() if name not in again}, cells)
-    left_out |= dict.fromkeys(again, f"its episodes are those of {FINE_TUNED}, so it would be the same adapter")
+    left_out |= {name: f"its episodes are those of {other}, so it would be the same" for name, other in again.items()}
     equalled, without = equal.equalled(kept, cells, session.study.size.tokens)
     if not equalled[FINE_TUNED].train:
         raise InvalidInput(
@@ -213,7 +215,7 @@ def prepared(session: Session, model: str, run_id: str, ids: Episodes) -> tuple[
             hint="repeat the study with a larger --size or another --model",
         )
     lessons = {}
-    for arm in ARMS:
+    for arm in arms:
         candidates = len(episodes_in_mode(session.store, episodes_of_run(session.store, run_id), arm.mode))
         lesson = Lesson(arm.taught_on, run_id, len(ids[arm.name]), candidates, materials[arm.name].tokens)
         if arm.name in left_out:
@@ -240,13 +242,13 @@ def _material(session: Session, ids: Sequence[str], model: str, cells: equal.Cel
 def episodes_of_arm(store: Store, run_id: str, arm: Arm) -> list[str]:
     """Return the episodes of a run that an arm is taught on."""
     ids = episodes_in_mode(store, episodes_of_run(store, run_id), arm.mode)
-    return without_mix_ups(store, run_id, ids) if arm.clean else ids
+    return ids if arm.mix_ups == 1 else with_mix_ups(store, run_id, ids, arm.mix_ups)
 
 
-def without_mix_ups(store: Store, run_id: str, ids: Sequence[str]) -> list[str]:
-    """Return the episodes in which no instrument found that an agent used what it had not been told.
+def with_mix_ups(store: Store, run_id: str, ids: Sequence[str], share: float) -> list[str]:
+    """Return the episodes without mix-ups and, of those with mix-ups, a share spread over their order.
 
-    The instruments are the search for leaks, and the scores that a family names (`Family.unearned`). An episode that
+    A mix-up is found by the search for leaks and by the scores that a family names (`Family.unearned`). An episode that
     was not searched for leaks is left out. Uses that no instrument sees remain.
     """
     searched: set[str] = set()
@@ -256,7 +258,9 @@ def without_mix_ups(store: Store, run_id: str, ids: Sequence[str]) -> list[str]:
             searched.add(row.episode_id)
         if (row.value or 0) > 0 and row.name in (UNTOLD, *family_of(row.family).unearned):
             mixed.add(row.episode_id)
-    return [episode_id for episode_id in ids if episode_id in searched - mixed]
+    own = [episode_id for episode_id in ids if episode_id in mixed]
+    dropped = {each for place, each in enumerate(own) if int((place + 1) * share) == int(place * share)}
+    return [each for each in ids if each in searched | mixed and each not in dropped]
 
 
 UNTOLD = "omniscient_leaks"

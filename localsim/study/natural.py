@@ -34,12 +34,8 @@ def judged(session: Session, wanted: Sequence[Pair], judge: str) -> None:
 
     Raises ModelMissing or BackendUnavailable, as a run does.
     """
-    only, panel = {each for pair in wanted for each in pair}, None
-    if session.cluster is not None:
-        from localsim.runs.cluster.judging import panel_on
-
-        panel = panel_on(session.cluster)
-    score_runs(session.store, _runs(wanted), [Naturalness(judge, wanted)], session.say, only, panel)
+    only = {each for pair in wanted for each in pair}
+    score_runs(session.store, _runs(wanted), [Naturalness(judge, wanted)], session.say, only, session.panel)
 
 
 def _runs(wanted: Sequence[Pair]) -> list[str]:

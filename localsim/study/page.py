@@ -62,23 +62,27 @@ def _size(study: Study) -> str:
     size = study.size
     episodes = "1 episode" if size.episodes == 1 else f"{size.episodes} episodes"
     return (
-        f"{size.scenarios} scenarios of each family, {episodes} of each scenario and condition, seed {study.seed}. "
-        "All conditions play the same scenarios with the same seeds; the lessons are from "
-        f"{size.learnt} other scenarios of each family."
+        f"{size.scenarios} searches, {size.scenarios} bargains and {size.situations} situations; {episodes} of each "
+        f"scenario and condition, seed {study.seed}. All conditions play the same scenarios with the same seeds. "
+        + (f"The lessons are from {size.learnt} other searches and as many bargains." if study.arms else "")
     )
 
 
 def sections(model: Results) -> Iterator[Section]:
     """Yield the sections about one model."""
     yield _conditions(model)
-    yield _lessons(model.lessons)
+    if model.lessons:
+        yield _lessons(model.lessons)
     yield _goals(model)
+    if model.judged:
+        yield Section("Goals that a judge scores", [], model.judged.sentences())
     yield Section("Null and gain", [_premiums(model.premiums)])
     for family in dict.fromkeys(row.family for row in model.rows):
         yield Section(title_of(family_of(family)), [*_of_family(model, family)])
     # The arms: success by task first, then the other measures over all tasks.
     arms = (row for row in model.arms if row.task == EVERY or row.measure.key == SUCCESS.key)
-    yield Section("Contrasts of the arms", [pair_table((f"{row.family}, {row.task}", row) for row in arms)])
+    if model.arms:
+        yield Section("Contrasts of the arms", [pair_table((f"{row.family}, {row.task}", row) for row in arms)])
     yield Section("Modes, pair by pair", [pair_table((row.family, row) for row in model.modes)])
     if model.twin:
         yield Section(f"Modes of {model.twin.title}", [pair_table((row.family, row) for row in model.twin.modes)])

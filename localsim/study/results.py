@@ -21,8 +21,8 @@ from localsim.reports.validity.instruments import Error
 from localsim.reports.validity.judges import Rate
 from localsim.store.conditions import Condition, conditions_of
 from localsim.store.database import Store
-from localsim.study import natural
-from localsim.study.design import SOLVABLE, Study, tasks
+from localsim.study import goals, natural
+from localsim.study.design import FAILS, FINE_TUNED, SOLVABLE, SUCCEEDS, Study, tasks
 from localsim.study.differences import EVERY, Contrast, Premium, contrasts, premiums, tasks_in_order
 from localsim.study.lessons import Lesson, Taught
 
@@ -41,7 +41,12 @@ class StudiedModel:
     twin: str = ""
     """Name of the constructed twin; empty if there is none."""
     judge: str = ""
-    """The model that judged naturalness; empty if naturalness was left out."""
+    """The model that judged goals and naturalness; empty if they were not judged."""
+
+    @property
+    def scored(self) -> list[str]:
+        """The runs whose conversations a judge scores: those of the paper's conditions."""
+        return [self.runs[stage] for stage in ("compare", FINE_TUNED) if stage in self.runs]
 
     def conditions(self, store: Store) -> list[Condition]:
         """Return the conditions in the order of tables, each labelled with its name in the study."""
@@ -122,6 +127,7 @@ class Results:
     headline: Headline
     instruments: Sequence[Error]
     warnings: Sequence[str]
+    judged: goals.Judged | None
     naturalness: Sequence[Rate]
     judge: str
     people: Sequence[str]
@@ -151,6 +157,9 @@ def results_of(store: Store, study: Study, played: StudiedModel) -> Results:
         headline=first.headline,
         instruments=first.instruments,
         warnings=first.warnings,
+        judged=goals.judged(store, played.scored, [played.runs[each] for each in (SUCCEEDS, FAILS)], played.judge)
+        if played.judge
+        else None,
         naturalness=natural.rates(store, judged, played.judge) if played.judge else [],
         judge=played.judge,
         people=natural.people(store, judged),
@@ -174,7 +183,7 @@ def rows_of(
     rows = []
     for condition in conditions:
         for cell in (cell for (_, own), cell in found.items() if own == condition):
-            for task in tasks_in_order({EVERY, *(task_of[row.scenario_hash] for row in cell.episodes)}):
+            for task in tasks_in_order(task_of[row.scenario_hash] for row in cell.episodes):
                 part = cell if task == EVERY else within_task(cell, task, task_of)
                 rows.append(_result(part, task, condition, measures))
     order = in_order(row.family for row in rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import is_dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,9 +19,9 @@ from localsim.reports.render.html import render
 from localsim.reports.report import Ask, of
 from localsim.runs.versions import versions
 from localsim.store.database import Store
-from localsim.study import natural
-from localsim.study.design import Study, compare_plan, teach_plan
-from localsim.study.lessons import Lora, Teacher
+from localsim.study import goals, natural
+from localsim.study.design import FAILS, SUCCEEDS, Study, compare_plan, teach_plan
+from localsim.study.lessons import Lora, Taught, Teacher
 from localsim.study.page import answer, as_markdown
 from localsim.study.results import StudiedModel, results_of
 from localsim.study.stages import Notify, Session, Watch, silent, unwatched
@@ -62,7 +62,8 @@ def run_study(
     text = json.dumps(data, indent=1, default=_json)
     (study.folder / "study.json").write_text(text + "\n", encoding="utf-8")
     with store.held() as reads:
-        beside = _write_reports(reads, study.folder, played)
+        failed = {each.judged.judge for each in models if each.judged and not each.judged.passes}
+        beside = _write_reports(reads, study.folder, played, failed)
     page = as_markdown(study, _versions(), models, parts, beside)
     (study.folder / "study.md").write_text(page, encoding="utf-8")
     say(f"wrote {study.folder / 'study.md'}, {study.folder / 'report.html'}")
@@ -82,8 +83,9 @@ def _json(value: Any) -> Any:
 def _check(session: Session, teacher: Teacher) -> None:
     """Raise the errors of a study before its first episode, and not after hours of simulation."""
     for model in session.study.models:
-        teacher.check(session, model)
-        require_models(list(filter(None, (session.study.twin_of(model), session.study.judge_of(model)))))
+        if session.study.arms:
+            teacher.check(session, model)
+        require_models(list(filter(None, (model, session.study.twin_of(model), session.study.judge_of(model)))))
     embedding_folder()
 
 
@@ -94,13 +96,19 @@ def _played(session: Session, model: str, teacher: Teacher) -> StudiedModel:
     twin, judge = study.twin_of(model) or "", study.judge_of(model) or ""
     if twin:
         runs[twin] = session.stage(f"{lead}{twin}, constructed", compare_plan(study.size, twin, study.seed))
-    runs["teach"] = session.stage(f"{lead}teach", teach_plan(study.size, model, study.seed))
-    taught = teacher.teach(session, model, runs["teach"])
+    taught = Taught({}, {})
+    if study.arms:
+        runs["teach"] = session.stage(f"{lead}teach", teach_plan(study, model))
+        taught = teacher.teach(session, model, runs["teach"])
     for arm, name in taught.models.items():
         runs[arm] = session.stage(f"{lead}{arm}", compare_plan(study.size, name, study.seed, ("agents",)))
     name = Path(model).stem if model.endswith(".gguf") else model
     played = StudiedModel(name, _identity(model), runs, taught, twin, judge)
     if judge:
+        for player in (SUCCEEDS, FAILS):
+            runs[player] = session.stage(f"{lead}{player}", compare_plan(study.size, player, study.seed, ("agents",)))
+        session.say(f"== {lead}goals, judged by {judge}")
+        goals.judge_all(session, [*played.scored, runs[SUCCEEDS], runs[FAILS]], judge)
         session.say(f"== {lead}naturalness, judged by {judge}")
         natural.judged(session, natural.pairs(played.conditions(session.store)), judge)
     return played
@@ -119,16 +127,19 @@ def _versions() -> str:
     return f"{numbers['localsim']}, {others}, leakage detector {DETECTOR}"
 
 
-def _write_reports(store: Store, folder: Path, played: Sequence[StudiedModel]) -> list[str]:
-    """Write a report of each model with its arms, and the paper's figures beside ours; return its tables as lines."""
+def _write_reports(store: Store, folder: Path, played: Sequence[StudiedModel], failed: Collection[str]) -> list[str]:
+    """Write a report of each model with its arms, and the paper's figures beside ours; return its tables as lines.
+
+    The scores of judges that `failed` are left out of tables and figures.
+    """
     beside: list[str] = []
     for number, each in enumerate(played, start=1):
         conditions, end = each.conditions(store), "" if number == 1 else f"-{number}"
         beside += [f"**{each.model}**", ""] if len(played) > 1 else []
-        beside += [*paper.tables(store, conditions), ""]
+        beside += [*paper.tables(store, conditions, failed), ""]
         arms = [one for one in conditions if one.run_id != each.runs["compare"]]
         page = render(of(store, Ask(each.runs["compare"], arms, talks=True)))
         (folder / f"report{end}.html").write_text(page, encoding="utf-8")
         if find_spec("matplotlib"):
-            paper.figures(store, conditions, folder / f"figures{end}")
+            paper.figures(store, conditions, folder / f"figures{end}", failed=failed)
     return beside[:-1]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from localsim.errors import Interrupted, InvalidInput
+from localsim.evaluators.evaluate import OpenPanel
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.runs.scheduler import Watcher
@@ -41,6 +42,15 @@ class Session:
     """Receives the `finetune.trainer.Progress` of each step."""
     cluster: str | None = None
     """The address of a Ray cluster that plays the episodes and judges."""
+
+    @property
+    def panel(self) -> OpenPanel | None:
+        """Where judges work: on the cluster; None means in this process."""
+        if self.cluster is None:
+            return None
+        from localsim.runs.cluster.judging import panel_on
+
+        return panel_on(self.cluster)
 
     def stage(self, title: str, plan: Plan) -> str:
         """Simulate a plan, or continue it, and return the id of its run."""

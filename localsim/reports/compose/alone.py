@@ -59,7 +59,7 @@ def _read(store: Store, run_id: str) -> Report:
     used = thresholds(store, run_id) if any(row.private for row in found.comparison) else []
     told = playing.of_run(store, run_id)
     asked = {name.partition(".")[0] for name in {row.evaluator for row in scores}}
-    judges = reliability(store, run_id) if "judge" in asked else []
+    judges = reliability(store, [run_id]) if "judge" in asked else []
     played = dict.fromkeys(row.family for row in found.comparison if row.completed)
     private = {row.family for row in found.comparison if row.private}
     leaking = {row.family for row in scores if is_search(row.evaluator, row.value)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from localsim.store.conditions import Condition, names_of
 from localsim.store.database import Store
 
 Pair = tuple[Condition, Condition]
-_PREFERRED = ("script", "mindreaders", "agents-ft", "agents-ft-agents", "agents-ft-clean")
+_PREFERRED = ("script", "mindreaders", "agents-ft", "agents-ft-agents", "agents-ft-half", "agents-ft-clean")
 """The first condition of a pair whose naturalness is compared, where both are in it."""
 
 
@@ -54,21 +54,22 @@ class Compared:
     conditions: Mapping[str, Condition]
 
 
-def tables(store: Store, conditions: Sequence[Condition]) -> list[str]:
-    """Return the paper's tables and figures beside ours as lines of Markdown.
+def tables(store: Store, conditions: Sequence[Condition], failed: Collection[str] = ()) -> list[str]:
+    """Return the paper's tables and figures beside ours as lines of Markdown, without the scores of `failed` judges.
 
     A condition stands in the paper's column of its label or mode: agents, mindreaders, script, agents-ft. Others have
     columns of their own.
     """
-    return markdown(compared(store, conditions))
+    return markdown(compared(store, conditions, failed))
 
 
-def compared(store: Store, conditions: Sequence[Condition]) -> Compared:
+def compared(store: Store, conditions: Sequence[Condition], failed: Collection[str] = ()) -> Compared:
     """Return the panels, the differences of task, and the conditions by the names of their columns."""
     names = column_names(conditions)
     found = ours.read(store, names)
-    apart = differences(store, conditions, ours.judges_of(found))
-    lines = [*published.ROWS, *ours.lines(found), *_natural(store, conditions, names)]
+    judges = [judge for judge in ours.judges_of(found) if judge not in failed]
+    apart = differences(store, conditions, judges)
+    lines = [*published.ROWS, *ours.lines(found, judges), *_natural(store, conditions, names)]
     panels = [
         Shown(
             panel,
@@ -113,7 +114,7 @@ def _natural(store: Store, conditions: Sequence[Condition], names: Mapping[Condi
     pairs = natural_pairs(conditions, names)
     for rate in rates_between(store, pairs) if pairs else ():
         one, other = (names[Condition(**each)] for each in (rate.first_condition, rate.second_condition))
-        chosen = Estimate(rate.first_chosen, rate.low, rate.high, rate.decided)
+        chosen = Estimate(None if rate.warning else rate.first_chosen, rate.low, rate.high, rate.decided)
         remark = f"{rate.decided} pairs, orders agree in {rate.orders_agree:.0%}"
         remark += f"; {rate.warning}" if rate.warning else ""
         yield _choice(f"judge {rate.judge}", one, other, chosen, remark)
@@ -198,14 +199,18 @@ Group = tuple[str, list[Quantity], list[Quantity]]
 
 
 def figures(
-    store: Store, conditions: Sequence[Condition], folder: Path, forms: Iterable[str] = ("svg", "png")
+    store: Store,
+    conditions: Sequence[Condition],
+    folder: Path,
+    forms: Iterable[str] = ("svg", "png"),
+    failed: Collection[str] = (),
 ) -> list[Path]:
     """Write each panel as a figure, the paper's values left and ours right, and return the files.
 
     Raises InvalidInput without matplotlib.
     """
     draw.ready()
-    made = drawn(compared(store, conditions))
+    made = drawn(compared(store, conditions, failed))
     return draw.save([(f"paper_{name}", figure) for name, figure in made], folder, tuple(forms))
 
 

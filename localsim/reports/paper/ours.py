@@ -43,10 +43,12 @@ def judges_of(found: Found) -> list[str]:
     return sorted(name.removeprefix(_JUDGE) for name in evaluators if name.startswith(_JUDGE))
 
 
-def lines(found: Found) -> list[Quantity]:
-    """Return our lines of all panels but naturalness and the histogram; lines without a value are left out."""
+def lines(found: Found, names: Sequence[str]) -> list[Quantity]:
+    """Return our lines of all panels but naturalness and the histogram, with the judges of these names; lines without a
+    value are left out.
+    """
     every = [Quantity("goal", scope, RULES, "", _each(found, SUCCESS.key, scope), share=True) for scope in _SCOPES]
-    judges = [(judge, f"here, judge {judge}") for judge in judges_of(found)]
+    judges = [(judge, f"here, judge {judge}") for judge in names]
     every += [
         Quantity("goal", scope, by, "", _judged(found, judge, "goal", scope))
         for judge, by in judges

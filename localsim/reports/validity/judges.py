@@ -43,10 +43,17 @@ class Reliability:
     warning: str | None
     """What a reader must know before using its scores."""
 
+    @property
+    def fails(self) -> bool:
+        """True if its goal scores can be compared with outcomes, and are no better than chance or not told from it."""
+        return self.goal_auroc is not None and (
+            self.goal_auroc < POOR or self.goal_auroc_low is None or self.goal_auroc_low <= 0.5
+        )
+
     def __str__(self) -> str:
         """Return in sentences the goal scores by mode, and what is known of their reliability."""
         scores = ", ".join(f"{mode} {goal:.1f}" for mode, goal in self.goal_by_mode.items())
-        told = [f"Judge {self.judge} ({self.n} conversations), goal 0-10: {scores}."]
+        told = [f"Judge {self.judge} ({self.n} conversations){f', goal 0-10: {scores}' if scores else ''}."]
         if self.goal_auroc is not None:
             low, high = self.goal_auroc_low, self.goal_auroc_high
             ends = "" if low is None else f" ({low:.2f} to {high:.2f})"
@@ -58,9 +65,9 @@ class Reliability:
         return " ".join([*told, *([f"Warning: {self.warning}."] if self.warning else [])])
 
 
-def reliability(store: Store, run_id: str) -> list[Reliability]:
-    """Return what is known of each judge of a run."""
-    judged = stats.grouped((row.evaluator, row) for row in queries.judge_goals(store, run_id))
+def reliability(store: Store, runs: Sequence[str]) -> list[Reliability]:
+    """Return what is known of each judge of runs."""
+    judged = stats.grouped((row.evaluator, row) for run in runs for row in queries.judge_goals(store, run))
     return [_judge(name, rows) for name, rows in judged.items()]
 
 
@@ -133,6 +140,8 @@ def _concordance(rows: Iterable[Goal]) -> tuple[float | None, int]:
     return (right / pairs if pairs else None), pairs
 
 
+POOR = 0.6
+"""A judge whose AUROC is below this is called no better than chance."""
 ENOUGH = 50
 """Fewest conversations from which on a judge's agreement is shown without a warning."""
 
@@ -144,7 +153,7 @@ def _warning(follows: Estimate, n: int) -> str | None:
             "succeed and others fail"
         )
     over = f"AUROC {follows.value:.2f} over {n} conversations on {follows.n} scenarios"
-    if follows.value < 0.6:
+    if follows.value < POOR:
         return f"its goal scores are no better than chance ({over}): do not use them"
     if follows.low is None or follows.low <= 0.5:
         between = "" if follows.low is None else f", 95% {follows.low:.2f} to {follows.high:.2f}"
