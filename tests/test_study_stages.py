@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from localsim.__main__ import run as main
 from localsim.annotation.items import items_of, selected
 from localsim.annotation.records import answered, save_all
 from localsim.backends.scripted import ScriptedBackend
@@ -48,6 +49,9 @@ PLAYERS = {
     "agents-ft-half": "scripted:guesser",
     "agents-ft-clean": "scripted",
 }
+
+
+TABLES = paper.tables
 
 
 class Players:
@@ -270,11 +274,18 @@ def test_naturalness_compares_conditions_of_several_runs(
     """A judge that prefers long conversations chooses by length; one that picks a place is warned of."""
     folder = shutil.copytree(done[0], tmp_path / "study")
     monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(judging(prefer)))
+    monkeypatch.setattr(paper, "tables", TABLES)
     study = study_in(folder, twin="scripted:peeks-100", judge="scripted:judge")
     data = run_study(study, teacher=Players())
     model = data["models"][0]
     assert [(row["first"], row["second"]) for row in model["naturalness"]] == list(JUDGED)
     assert all(row["n"] == 10 for row in model["naturalness"]), "each scenario once"
+    about, judge = model["judged"], "judge scripted:judge"
+    assert (about["scenarios"], about["control"]) == (SIZE.solvable, 0.5 if prefer == "place" else 1)
+    assert about["passes"] == (prefer == "longer" and not about["sentences"][-2].endswith("do not use them."))
+    beside = (folder / "study.md").read_text().partition("## Beside the paper")[2].partition("### Naturalness")[0]
+    assert (f"| here, {judge} |" in beside) == about["passes"]
+    assert (about["sentences"][-1] == "So its scores are not shown.") != about["passes"]
     told = next(part["sentences"] for part in data["answer"] if part["about"] == "Naturalness")
     if prefer == "place":
         assert len(told) == 1 and "the judge scripted:judge picks a place" in told[0]
@@ -303,6 +314,29 @@ def test_the_answers_of_people_come_onto_the_page(done: tuple[Path, Any], tmp_pa
         line.startswith(("agents-ft over agents: ", "agents over agents-ft: ")) and "10 judgements of 10 items" in line
     )
     assert line in (folder / "study.md").read_text()
+
+
+def test_finished_studies_stand_side_by_side(
+    done: tuple[Path, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, other = done[0], shutil.copytree(done[0], tmp_path / "other")
+    assert main(["compare", str(folder), str(other), "--json"]) == 0
+    one, two = json.loads(capsys.readouterr().out)
+    assert (one["study"], two["study"]) == (folder.name, "other") and one["success"] == two["success"]
+    rows = {(row["family"], row["condition"]): row for row in done[1]["models"][0]["rows"] if row["task"] == EVERY}
+    for cell in one["success"]:
+        assert cell["value"] == rows[cell["family"], cell["about"]]["success_rate"]
+    told = {(row["family"], row["first"], row["second"]): row["difference"] for row in done[1]["models"][0]["arms"]
+            if row["task"] == EVERY and row["measure"] == "success_rate"}  # fmt: skip
+    found = {(each["family"], each["about"]): each["value"] for each in one["differences"]}
+    assert all(found[family, CAUSES[pair]] == value for (family, *two), value in told.items() if (pair := tuple(two)))
+    assert main(["compare", str(folder), str(other)]) == 0
+    text = capsys.readouterr().out
+    assert f"{folder.name}: scripted" in text and "All played the same 10 scenarios with the same seeds." in text
+    (other / "study.json").write_text('{"models": [{}]}')
+    assert main(["compare", str(folder), str(other)]) == 3
+    assert "no results of a study of this version (KeyError: 'rows')" in capsys.readouterr().err
+    assert (folder / "tables" / "goals_that_the_text_proves.csv").is_file()
 
 
 # ---- continuation --------------------------------------------------------------------------------------------------
@@ -379,7 +413,7 @@ def test_an_interrupted_judge_continues_where_it_stopped(
     assert 0 < kept <= 50
     monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(Judge(-1)))
     data = run_study(study, teacher=Players())
-    talks = 10 * (len(MODES) + 1 + 2)
+    talks = 10 * (len(MODES) + 1) + 2 * SIZE.solvable
     assert len(asked) == 50 + QUESTIONS * talks + 2 * 10 * len(JUDGED) - kept
     assert all(row["n"] == 10 for row in data["models"][0]["naturalness"])
 

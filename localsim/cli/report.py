@@ -39,6 +39,7 @@ from localsim.store.database import Store
 if TYPE_CHECKING:
     from localsim.reports.document import Report, Section
     from localsim.reports.validity.design import Design
+    from localsim.study.beside import Finished
 
 _people = click.option(
     "--people",
@@ -464,7 +465,8 @@ def compare(
     A condition is RUN:MODE, with +GRANTS where information was granted (@last:agents+goal), and RUN:MODE:MODEL if a
     run has several models. NAME=RUN:MODE gives it a name in the table. The primary outcome, which `localsim run
     --primary` declares, comes first; then the secondary ones, which --secondary declares, with p corrected together
-    (Holm). All others are exploratory, and their p are not corrected. --json has all rows.
+    (Holm). All others are exploratory, and their p are not corrected. --json has all rows. The folders of finished
+    studies are shown side by side.
 
     \b
     localsim compare @last
@@ -473,10 +475,14 @@ def compare(
     localsim compare @last-1 @last --equivalent .1
     localsim compare @last-1:agents @last:agents
     localsim compare before=@last-1:agents taught=@last:agents script=@last-1:script
+    localsim compare studies/first studies/second
     """
     from localsim.reports.compose.between import compared
     from localsim.runs.plan import secondary_in
+    from localsim.study import beside
 
+    if conditions and all(map(beside.is_study, conditions)):
+        return _studies([each for path in conditions for each in beside.read(Path(path))])
     if equivalent == 0:
         raise click.BadParameter("a margin above 0", param_hint="--equivalent")
     named, store = secondary_in(secondary), store_of(db)
@@ -495,3 +501,18 @@ def compare(
 
     error = None if found.rows else InvalidInput("there is nothing to compare", hint=found.hint)
     return Answer([row.as_json() for row in found.rows], text(), error)
+
+
+def _studies(found: Sequence[Finished]) -> Answer:
+    """Return the models of finished studies side by side."""
+    from localsim.study import beside
+
+    def text() -> Text:
+        for table in beside.tables(found):
+            yield Styled(table.title, bold=True)
+            yield Table([str(head) for head in table.heads], table.rows)
+            yield from table.notes
+            yield ""
+        yield from beside.remarks(found)
+
+    return Answer([each.as_json() for each in found], text())

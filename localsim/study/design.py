@@ -7,9 +7,11 @@ have no solution. Situations are compared only: no arm is taught on them, so the
 from __future__ import annotations
 
 import random
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from math import ceil
 from pathlib import Path
 
@@ -101,6 +103,11 @@ class Size:
         """Number of compared episodes in each mode."""
         return (len(FAMILIES.own) * self.scenarios + self.situations) * self.episodes
 
+    @property
+    def solvable(self) -> int:
+        """Number of compared scenarios that have a solution."""
+        return len(FAMILIES.own) * self.scenarios // 2 + self.situations
+
     def counts(self, arms: Sequence[Arm] = ARMS, *, twin: bool = False) -> dict[str, int]:
         """Return the number of episodes in each stage that simulates."""
         counts = {"compare": self.compared * len(MODES)}
@@ -190,6 +197,13 @@ def compare_plan(size: Size, model: str, seed: int, modes: tuple[Mode, ...] = MO
     return Plan(compared_scenarios(size), modes, model=model, episodes=size.episodes, seed=seed)
 
 
+def control_plan(study: Study, player: str) -> Plan:
+    """Return the plan of a control of judges: a scripted player on the compared scenarios that have a solution."""
+    task_of = tasks(study.size)
+    solvable = tuple(loaded for loaded in compared_scenarios(study.size) if not task_of[loaded.hash])
+    return Plan(solvable, ("agents",), model=player, episodes=1, seed=study.seed)
+
+
 def teach_plan(study: Study, model: str) -> Plan:
     """Return the plan of the episodes to teach on: the modes of the arms on the same scenarios."""
     size, modes = study.size, taught_in(study.arms)
@@ -204,6 +218,23 @@ def taught_in(arms: Iterable[Arm]) -> tuple[Mode, ...]:
 def compared_scenarios(size: Size) -> tuple[LoadedScenario, ...]:
     """Return the scenarios that all conditions play."""
     return (*(loaded for loaded, _ in _scenarios(COMPARED_FROM, size.scenarios)), *_situations(size.situations))
+
+
+def checksum(size: Size) -> str:
+    """Return a checksum over the compared scenarios: studies with the same one can be compared column by column."""
+    return sha256("".join(sorted(loaded.hash for loaded in compared_scenarios(size))).encode()).hexdigest()[:12]
+
+
+def command(study: Study) -> str:
+    """Return the command that repeats a study."""
+    size = next((name for name, size in SIZES.items() if size == study.size), "small")
+    words = ["localsim", "study", "--size", size, "--model", study.model, "--seed", str(study.seed)]
+    words += [word for name in study.others[:1] for word in ("--second-model", name)]
+    words += [] if study.twin == AUTO else ["--twin", study.twin]
+    words += [] if study.judge == AUTO else ["--judge", study.judge]
+    if study.arms != ARMS:
+        words += ["--arms", ",".join(arm.name for arm in study.arms) or NONE]
+    return shlex.join(words)
 
 
 @cache
@@ -284,7 +315,7 @@ def hours(study: Study, model: str, bench: Bench) -> dict[str, float]:
         found[stage] = value
     if study.judge_of(model):
         answers = {
-            "goals": (TALK, QUESTIONS * SAMPLES, (len(MODES) + bool(arms) + 2) * size.compared),
+            "goals": (TALK, QUESTIONS * SAMPLES, (len(MODES) + bool(arms)) * size.compared + 2 * size.solvable),
             "naturalness": (PAIR, 1, 2 * (2 + len(arms) + bool(arms)) * size.compared),
         }
         for stage, (read, asked, count) in answers.items():

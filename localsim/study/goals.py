@@ -7,21 +7,22 @@ the studied model's own conversations, it must follow them, too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+from localsim import stats
 from localsim.evaluators.evaluate import score_runs
 from localsim.evaluators.judge import Judge
-from localsim.reports.validity.judges import Goal, Reliability, follows_outcome, reliability
+from localsim.reports.validity.judges import Reliability, reliability
 from localsim.stats import text_of
-from localsim.store.conditions import Condition
 from localsim.store.database import Store
 from localsim.store.queries.judged import judge_goals
 from localsim.study.design import SAMPLES
 from localsim.study.stages import Session
 
 LEAST = 0.8
-"""Share of pairs of scripted conversations, one successful and one not, whose order a judge must find."""
+"""Share of the control's scenarios in which a judge must score the successful player above the other."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +31,11 @@ class Judged:
 
     judge: str
     control: float | None
-    """Share of pairs of scripted conversations (a success, a failure) that it orders rightly, with its 95% interval
-    over scenarios; None if no pair could be made."""
+    """Share of scenarios in which it scores the successful player above the one that refuses, equal scores as half,
+    with its 95% interval; None without scores."""
     low: float | None
     high: float | None
-    pairs: int
+    scenarios: int
     own: Reliability
     """Its agreement with the outcomes of the studied conversations, and with itself."""
 
@@ -45,12 +46,17 @@ class Judged:
             return False
         return self.control >= LEAST and self.low > 0.5
 
+    def as_json(self) -> dict[str, Any]:
+        """Return `judged` of a model in `study.json`."""
+        return {**vars(self), "passes": self.passes, "sentences": self.sentences()}
+
     def sentences(self) -> list[str]:
         """Return what is known of it, and whether its numbers are shown."""
         ordered = text_of(self.control, self.low, self.high, ".0%")
         found = [
             f"As a control {self.judge} scored scripted players: it put the successful one above the one that refuses "
-            f"everything in {ordered} of {self.pairs} pairs ({LEAST:.0%} are asked for, and an interval above 50%).",
+            f"everything in {ordered} of {self.scenarios} scenarios ({LEAST:.0%} are asked for, and an interval above "
+            "50%).",
             str(replace(self.own, goal_by_mode={}, warning=None)),
         ]
         shown = "The table beside the paper has its scores." if self.passes else "So its scores are not shown."
@@ -70,12 +76,25 @@ def judged(store: Store, runs: Sequence[str], controls: Sequence[str], judge: st
     own = next((each for each in reliability(store, runs) if each.judge == judge), None)
     if own is None:
         return None
-    rows = [row for run in controls for row in judge_goals(store, run) if row.evaluator == f"judge.{judge}"]
-    alike = Condition(controls[0], "agents", "")
-    known = [
-        Goal(row.family, row.scenario_id, alike, row.goal, row.success)
-        for row in rows
-        if row.goal is not None and row.success is not None
+    scores = [
+        {
+            row.scenario_id: (row.goal, row.success)
+            for row in judge_goals(store, run)
+            if row.evaluator == f"judge.{judge}"
+        }
+        for run in controls
     ]
-    found, pairs = follows_outcome(known)
-    return Judged(judge, found.value, found.low, found.high, pairs, own)
+    found = stats.clustered(dict(_ordered(*scores)), (0.0, 1.0))
+    return Judged(judge, found.value, found.low, found.high, found.n or 0, own)
+
+
+Goals = Mapping[str, tuple[float | None, float | None]]
+"""Scenario -> a judge's score of the goals and the outcome."""
+
+
+def _ordered(good: Goals, bad: Goals) -> Iterator[tuple[str, list[float]]]:
+    """Yield each scenario in which one player succeeded and the other failed, with 1 if the first has more, or .5."""
+    for scenario in sorted(good.keys() & bad.keys()):
+        (high, won), (low, lost) = good[scenario], bad[scenario]
+        if high is not None and low is not None and (won, lost) == (1, 0):
+            yield scenario, [0.5 if high == low else float(high > low)]

@@ -16,13 +16,15 @@ from localsim.models.registry import embedding_folder, resolve
 from localsim.reports import paper
 from localsim.reports.measures import as_json, published
 from localsim.reports.render.html import render
+from localsim.reports.render.tables import write_sections
 from localsim.reports.report import Ask, of
 from localsim.runs.versions import versions
 from localsim.store.database import Store
 from localsim.study import goals, natural
-from localsim.study.design import FAILS, SUCCEEDS, Study, compare_plan, teach_plan
+from localsim.study.beside import FILE
+from localsim.study.design import FAILS, SUCCEEDS, Study, checksum, command, compare_plan, control_plan, teach_plan
 from localsim.study.lessons import Lora, Taught, Teacher
-from localsim.study.page import answer, as_markdown
+from localsim.study.page import answer, as_markdown, sections
 from localsim.study.results import StudiedModel, results_of
 from localsim.study.stages import Notify, Session, Watch, silent, unwatched
 
@@ -54,18 +56,21 @@ def run_study(
     data = {
         "size": study.size,
         "seed": study.seed,
+        "plan": {"command": command(study), "scenarios": checksum(study.size)},
         "versions": _versions(),
         "models": models,
         "published": published(),
         "answer": [{"about": part.title, "sentences": part.lines} for part in parts],
     }
-    text = json.dumps(data, indent=1, default=_json)
-    (study.folder / "study.json").write_text(text + "\n", encoding="utf-8")
+    text = json.dumps(data, default=_json)
+    (study.folder / FILE).write_text(text + "\n", encoding="utf-8")
     with store.held() as reads:
         failed = {each.judged.judge for each in models if each.judged and not each.judged.passes}
         beside = _write_reports(reads, study.folder, played, failed)
     page = as_markdown(study, _versions(), models, parts, beside)
     (study.folder / "study.md").write_text(page, encoding="utf-8")
+    for number, each in enumerate(models, start=1):
+        write_sections(sections(each), study.folder / f"tables{_numbered(number)}")
     say(f"wrote {study.folder / 'study.md'}, {study.folder / 'report.html'}")
     found: dict[str, Any] = json.loads(text)
     return found
@@ -106,7 +111,7 @@ def _played(session: Session, model: str, teacher: Teacher) -> StudiedModel:
     played = StudiedModel(name, _identity(model), runs, taught, twin, judge)
     if judge:
         for player in (SUCCEEDS, FAILS):
-            runs[player] = session.stage(f"{lead}{player}", compare_plan(study.size, player, study.seed, ("agents",)))
+            runs[player] = session.stage(f"{lead}{player}", control_plan(study, player))
         session.say(f"== {lead}goals, judged by {judge}")
         goals.judge_all(session, [*played.scored, runs[SUCCEEDS], runs[FAILS]], judge)
         session.say(f"== {lead}naturalness, judged by {judge}")
@@ -134,7 +139,7 @@ def _write_reports(store: Store, folder: Path, played: Sequence[StudiedModel], f
     """
     beside: list[str] = []
     for number, each in enumerate(played, start=1):
-        conditions, end = each.conditions(store), "" if number == 1 else f"-{number}"
+        conditions, end = each.conditions(store), _numbered(number)
         beside += [f"**{each.model}**", ""] if len(played) > 1 else []
         beside += [*paper.tables(store, conditions, failed), ""]
         arms = [one for one in conditions if one.run_id != each.runs["compare"]]
@@ -143,3 +148,8 @@ def _write_reports(store: Store, folder: Path, played: Sequence[StudiedModel], f
         if find_spec("matplotlib"):
             paper.figures(store, conditions, folder / f"figures{end}", failed=failed)
     return beside[:-1]
+
+
+def _numbered(number: int) -> str:
+    """Return the end of the names of a model's files."""
+    return "" if number == 1 else f"-{number}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from localsim.errors import writing
-from localsim.reports.document import Cell, Count, Report, Table
+from localsim.reports.document import Cell, Count, Report, Section, Table
 from localsim.reports.results import Number
 from localsim.reports.sections import for_document
 
@@ -24,8 +24,13 @@ _SPECIAL = {
 
 def write(data: Report, folder: Path) -> list[Path]:
     """Write each table of a report as NAME.tex and NAME.csv; return the files. Raises InvalidInput."""
+    return write_sections(for_document(data), folder)
+
+
+def write_sections(sections: Iterable[Section], folder: Path) -> list[Path]:
+    """Write each table of sections as NAME.tex and NAME.csv; return the files. Raises InvalidInput."""
     files = []
-    for name, title, table in _named(data):
+    for name, title, table in _named(sections):
         for ending, text in (("tex", as_latex(table, title, f"tab:{name}")), ("csv", as_csv(table))):
             file = folder / f"{name}.{ending}"
             with writing(file):
@@ -35,10 +40,10 @@ def write(data: Report, folder: Path) -> list[Path]:
     return files
 
 
-def _named(data: Report) -> Iterator[tuple[str, str, Table]]:
+def _named(sections: Iterable[Section]) -> Iterator[tuple[str, str, Table]]:
     """Yield the file name without its ending, the caption, and the table; names are told apart by numbers."""
     taken: dict[str, int] = {}
-    for section in for_document(data):
+    for section in sections:
         for table in section.tables:
             title = f"{section.title}: {table.title}" if table.title not in ("", section.title) else section.title
             name = re.sub(r"\W+", "_", section.title.casefold()).strip("_")[:60] or "table"

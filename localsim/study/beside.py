@@ -1,0 +1,192 @@
+"""Finished studies side by side: what their `study.json` say of success, and of the differences that matter.
+
+Studies of one size and seed play the same scenarios, which `plan.scenarios` tells; others stand beside each other, too,
+and a remark says so.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from localsim.errors import InvalidInput
+from localsim.families import family_of, in_order, title_of
+from localsim.families.base import SUCCESS
+from localsim.reports.document import Table
+from localsim.study.differences import CAUSES, EVERY
+
+FILE = "study.json"
+CONTRASTS = {"information": "seeing every side", "authorship": "one author for both sides"}
+
+
+class Place(NamedTuple):
+    """What a number is about: a family, and a condition or the cause of a difference."""
+
+    family: str
+    about: str
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A share of successes, or a difference of two, with its 95% interval over scenarios."""
+
+    value: float
+    low: float | None
+    high: float | None
+    scenarios: int
+    p: float | None = None
+    """Corrected, as the study corrects it; None for a share."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """One model of a finished study."""
+
+    study: str
+    """Name of its folder."""
+    model: str
+    identity: str
+    """Name and checksum of its file."""
+    size: Mapping[str, int | None]
+    scenarios: str
+    """Checksum over the compared scenarios."""
+    command: str
+    versions: str
+    success: Mapping[Place, Estimate]
+    differences: Mapping[Place, Estimate]
+    withheld: frozenset[str]
+    """Families in which talks of some condition do not play: their differences have no conclusion."""
+    judge: Sequence[str]
+    """What is known of the judge of goals; empty if none was asked."""
+    answer: Sequence[tuple[str, Sequence[str]]]
+    """Parts of the answer: what about, and its sentences."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return a row of `compare --json`."""
+        row = {**vars(self), "withheld": sorted(self.withheld)}
+        for name in ("success", "differences"):
+            row[name] = [{**place._asdict(), **vars(each)} for place, each in row[name].items()]
+        return row
+
+
+def is_study(path: str) -> bool:
+    """Return True if a path is the folder of a finished study."""
+    return (Path(path) / FILE).is_file()
+
+
+def read(folder: Path) -> list[Finished]:
+    """Return the models of a finished study. Raises InvalidInput if its file cannot be read."""
+    file = folder / FILE
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+        return [_finished(folder.resolve().name, data, model) for model in data["models"]]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        hint = "repeat the study: localsim study --dir FOLDER goes on with what is stored"
+        message = f"no results of a study of this version ({type(error).__name__}: {error})"
+        raise InvalidInput(message, where=str(file), hint=hint) from error
+
+
+def _finished(name: str, data: Mapping[str, Any], model: Mapping[str, Any]) -> Finished:
+    rows = [row for row in model["rows"] if row["task"] == EVERY and row[SUCCESS.key] is not None]
+    several = len(data["models"]) > 1
+    lead = f"{model['model']}: " if several else ""
+    return Finished(
+        name,
+        model["model"],
+        model["identity"],
+        data["size"],
+        data["plan"]["scenarios"],
+        data["plan"]["command"],
+        data["versions"],
+        {
+            Place(row["family"], row["condition"]): Estimate(
+                row[SUCCESS.key], row[f"{SUCCESS.key}_low"], row[f"{SUCCESS.key}_high"], row["scenarios"]
+            )
+            for row in rows
+        },
+        dict(_differences(model)),
+        frozenset(each["family"] for each in model["playing"]["cells"] if not each["holds"]),
+        model["judged"]["sentences"] if model["judged"] else (),
+        [
+            (part["about"].removeprefix(lead), part["sentences"])
+            for part in data["answer"]
+            if part["about"].startswith(lead)
+        ],
+    )
+
+
+def _differences(model: Mapping[str, Any]) -> Iterator[tuple[Place, Estimate]]:
+    """Yield the differences of success: of the modes, and of the arms over all tasks."""
+    for row in model["premiums"]:
+        if row["measure"] == SUCCESS.key and row["who"] == model["model"]:
+            yield Place(row["family"], CONTRASTS[row["contrast"]]), _estimate(row)
+    for row in model["arms"]:
+        if row["measure"] == SUCCESS.key and row["task"] == EVERY:
+            yield Place(row["family"], CAUSES[row["first"], row["second"]]), _estimate(row)
+
+
+def _estimate(row: Mapping[str, Any]) -> Estimate:
+    return Estimate(row["difference"], row["low"], row["high"], row["scenarios"], row["p_holm"])
+
+
+# ---- tables ----------------------------------------------------------------------------------------------------------
+
+
+def tables(found: Sequence[Finished]) -> list[Table]:
+    """Return success by family and condition, and differences of success by family and cause; a column for a model."""
+    names = [each.model for each in found]
+    heads = [each.model if names.count(each.model) == 1 else f"{each.study}: {each.model}" for each in found]
+    return [
+        Table("Success", ["family", "condition", *heads], [*_rows([each.success for each in found])], words=2),
+        Table(
+            "Differences of success, in points",
+            ["family", "effect of", *heads],
+            [*_rows([each.differences for each in found], points=True)],
+            [_READ, *_withheld(found)],
+            words=2,
+        ),
+    ]
+
+
+_READ = "Brackets: 95% over scenarios. p: as the study corrects it; * marks those of .05 or less."
+
+
+def _withheld(found: Sequence[Finished]) -> Iterator[str]:
+    for each in found:
+        if each.withheld:
+            families = ", ".join(title_of(family_of(family)) for family in in_order(each.withheld))
+            yield f"{each.model} does not hold the conversations of {families}: nothing follows from differences there."
+
+
+def _rows(columns: Sequence[Mapping[Place, Estimate]], *, points: bool = False) -> Iterator[list[Any]]:
+    places = list(dict.fromkeys(place for own in columns for place in own))
+    for family in in_order(place.family for place in places):
+        for place in (place for place in places if place.family == family):
+            yield [title_of(family_of(family)), place.about, *(_cell(own.get(place), points) for own in columns)]
+
+
+def _cell(found: Estimate | None, points: bool) -> str:
+    if found is None:
+        return "-"
+    form, unit = ("+.0f", "") if points else (".0f", "%")
+    value, *ends = (None if each is None else 100 * each for each in (found.value, found.low, found.high))
+    text = f"{value:{form}}{unit}"
+    if None not in ends:
+        text += f" [{ends[0]:{form}}, {ends[1]:{form}}]"
+    return text + (" *" if found.p is not None and found.p <= 0.05 else "")
+
+
+def remarks(found: Sequence[Finished]) -> list[str]:
+    """Return what a reader must know before comparing the columns."""
+    if len({each.scenarios for each in found}) > 1:
+        return ["These studies play different scenarios: differences between columns are not paired."]
+    return [f"All played the same {sum_of(found[0])} scenarios with the same seeds."]
+
+
+def sum_of(found: Finished) -> int:
+    """Return the number of compared scenarios."""
+    by_family = {place.family: each.scenarios for place, each in found.success.items()}
+    return sum(by_family.values())
