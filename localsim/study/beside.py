@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,8 @@ from localsim.errors import InvalidInput
 from localsim.families import family_of, in_order, title_of
 from localsim.families.base import SUCCESS
 from localsim.reports.document import Table
+from localsim.reports.validity.findings import LEVEL
+from localsim.study.design import FINE_TUNED
 from localsim.study.differences import CAUSES, EVERY
 
 FILE = "study.json"
@@ -42,6 +45,18 @@ class Estimate:
 
 
 @dataclass(frozen=True)
+class Chosen:
+    """How often a judge chose the first of two conditions, of the pairs that it decided alike in both orders."""
+
+    share: float | None
+    low: float | None
+    high: float | None
+    pairs: int
+    warning: str | None
+    """Why its choices cannot be used."""
+
+
+@dataclass(frozen=True)
 class Finished:
     """One model of a finished study."""
 
@@ -59,6 +74,8 @@ class Finished:
     differences: Mapping[Place, Estimate]
     withheld: frozenset[str]
     """Families in which talks of some condition do not play: their differences have no conclusion."""
+    natural: Mapping[tuple[str, str], Chosen]
+    """Two conditions -> how often the first was chosen as more natural, by the judge."""
     judge: Sequence[str]
     """What is known of the judge of goals; empty if none was asked."""
     answer: Sequence[tuple[str, Sequence[str]]]
@@ -69,6 +86,7 @@ class Finished:
         row = {**vars(self), "withheld": sorted(self.withheld)}
         for name in ("success", "differences"):
             row[name] = [{**place._asdict(), **vars(each)} for place, each in row[name].items()]
+        row["natural"] = [{"first": one, "second": two, **vars(each)} for (one, two), each in self.natural.items()]
         return row
 
 
@@ -109,6 +127,7 @@ def _finished(name: str, data: Mapping[str, Any], model: Mapping[str, Any]) -> F
         },
         dict(_differences(model)),
         frozenset(each["family"] for each in model["playing"]["cells"] if not each["holds"]),
+        {(row["first"], row["second"]): Chosen(*(row[name] for name in _CHOSEN)) for row in model["naturalness"]},
         model["judged"]["sentences"] if model["judged"] else (),
         [
             (part["about"].removeprefix(lead), part["sentences"])
@@ -116,6 +135,9 @@ def _finished(name: str, data: Mapping[str, Any], model: Mapping[str, Any]) -> F
             if part["about"].startswith(lead)
         ],
     )
+
+
+_CHOSEN = ("first_chosen", "low", "high", "decided", "warning")
 
 
 def _differences(model: Mapping[str, Any]) -> Iterator[tuple[Place, Estimate]]:
@@ -132,14 +154,72 @@ def _estimate(row: Mapping[str, Any]) -> Estimate:
     return Estimate(row["difference"], row["low"], row["high"], row["scenarios"], row["p_holm"])
 
 
+# ---- the paper's claims ----------------------------------------------------------------------------------------------
+
+TELLS = 0.2
+"""A difference of success of this size should be told: what would be needed for it is said where nothing is."""
+SOUNDS = {
+    ("mindreaders", "agents"): "Mindreaders",
+    ("script", "agents"): "Scripts",
+    (FINE_TUNED, "agents"): "Agents-ft",
+}
+
+
+def claims(found: Sequence[Finished]) -> Table:
+    """Return the paper's three claims, each answered for each model: yes, no, or what it would take to tell."""
+    rows = []
+    for cause, claim in (
+        (CONTRASTS["information"], "Agents succeed more if they see every side"),
+        (CAUSES["agents", FINE_TUNED], "Agents do not succeed more after learning from scripts"),
+    ):
+        for family in in_order({place.family for each in found for place in each.differences}):
+            cells = [_succeeds(each, Place(family, cause), gains=cause == CONTRASTS["information"]) for each in found]
+            rows.append([claim, title_of(family_of(family)), *cells])
+    for pair, name in SOUNDS.items():
+        rows.append(
+            [f"{name} sound more natural than agents", "all", *(_sounds(each.natural.get(pair)) for each in found)]
+        )
+    return Table("The paper's claims", ["claim", "task", *_heads(found)], rows, words=2 + len(found))
+
+
+def _succeeds(each: Finished, place: Place, *, gains: bool) -> str:
+    """Return whether success rises; for a claim that it does not, a rise is a no."""
+    value = each.differences.get(place)
+    if value is None:
+        return "not asked"
+    if place.family in each.withheld:
+        return "cannot be told: too many talks are no conversations"
+    text = _cell(value, points=True).removesuffix(" *")
+    if value.p is not None and value.p <= LEVEL:
+        return f"{'yes' if (value.value > 0) == gains else 'no'}: {text}"
+    if value.low is None or value.high is None:
+        return f"cannot be told: {text}; success does not vary"
+    needed = ceil(value.scenarios * ((value.high - value.low) / 2 / TELLS) ** 2)
+    return f"cannot be told: {text}; {100 * TELLS:.0f} points need about {max(needed, value.scenarios + 1)} scenarios"
+
+
+def _sounds(chosen: Chosen | None) -> str:
+    if chosen is None:
+        return "not asked"
+    if chosen.warning or chosen.share is None:
+        return "cannot be told: the judge picks a place, so people or a larger judge are needed"
+    text = f"chosen in {100 * chosen.share:.0f}%"
+    if chosen.low is None or chosen.high is None or chosen.low <= 0.5 <= chosen.high:
+        return f"cannot be told: {text} of {chosen.pairs} pairs"
+    ends = f" [{100 * chosen.low:.0f}, {100 * chosen.high:.0f}]"
+    return f"{'yes' if chosen.low > 0.5 else 'no'}: {text}{ends} of {chosen.pairs} pairs"
+
+
 # ---- tables ----------------------------------------------------------------------------------------------------------
 
 
 def tables(found: Sequence[Finished]) -> list[Table]:
-    """Return success by family and condition, and differences of success by family and cause; a column for a model."""
-    names = [each.model for each in found]
-    heads = [each.model if names.count(each.model) == 1 else f"{each.study}: {each.model}" for each in found]
+    """Return the paper's claims, success by family and condition, and differences of success by family and cause; a
+    column for each model.
+    """
+    heads = _heads(found)
     return [
+        claims(found),
         Table("Success", ["family", "condition", *heads], [*_rows([each.success for each in found])], words=2),
         Table(
             "Differences of success, in points",
@@ -149,6 +229,11 @@ def tables(found: Sequence[Finished]) -> list[Table]:
             words=2,
         ),
     ]
+
+
+def _heads(found: Sequence[Finished]) -> list[str]:
+    names = [each.model for each in found]
+    return [each.model if names.count(each.model) == 1 else f"{each.study}: {each.model}" for each in found]
 
 
 _READ = "Brackets: 95% over scenarios. p: as the study corrects it; * marks those of .05 or less."
@@ -176,7 +261,7 @@ def _cell(found: Estimate | None, points: bool) -> str:
     text = f"{value:{form}}{unit}"
     if None not in ends:
         text += f" [{ends[0]:{form}}, {ends[1]:{form}}]"
-    return text + (" *" if found.p is not None and found.p <= 0.05 else "")
+    return text + (" *" if found.p is not None and found.p <= LEVEL else "")
 
 
 def remarks(found: Sequence[Finished]) -> list[str]:
