@@ -393,7 +393,7 @@ class Trainer:
         loss = self.validation()
         earlier = [point["validation"] for point in self.progress.history]
         if not earlier or math.isnan(loss) or loss < min(earlier):
-            self.model.save_pretrained(str(folder / "best"))
+            self.model.save_pretrained(str(folder / "best"), save_embedding_layers=False)
         # Only now: an evaluation that is interrupted before its weights are saved must be repeated.
         self.progress.history.append(
             {"step": float(self.progress.step), "train": self.progress.loss, "validation": loss}
