@@ -141,5 +141,15 @@ def write_beside(model: str, reader: Path) -> None:
     click.echo(chat.compare(model, reader))
 
 
+@main.command("judge")
+@click.argument("model")
+@click.option("--most", type=click.IntRange(1), default=40, show_default=True, help="Conversations of each file.")
+def write_judge(model: str, most: int) -> None:
+    """Print how MODEL as judge of leaks (`score --leak-judge`) and the detector read labelled conversations."""
+    from scripts.leakage import judge
+
+    click.echo(judge.compare(model, most))
+
+
 if __name__ == "__main__":
     main()
