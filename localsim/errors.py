@@ -151,6 +151,12 @@ class GenerationFailed(LocalsimError):
     """A generation that failed (no room left, transport down); ends the episode, not the run."""
 
 
+def refuse_empty(word: str, what: str, hint: str) -> None:
+    """Raise InvalidInput where a word names nothing, such as a variable of the shell that has no value."""
+    if not word.strip():
+        raise InvalidInput(f"{what} is empty", hint=hint)
+
+
 def suggest(word: str, known: Iterable[str], *, inline: bool = False) -> str:
     """Return "did you mean NAME?" for the known name closest to a misspelled word, or "" if none is close.
 

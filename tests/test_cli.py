@@ -265,6 +265,31 @@ def test_bad_input_gets_one_clear_message(
     assert not (tmp_path / "test.duckdb").exists()
 
 
+EMPTY = (
+    "runs rm -y _; runs rm _ -y; show _; resume _; run _ -m scripted; scenarios validate _; scenarios show _; replay _;"
+    " import talks _; sql -f _; report @last -o _; export @last -f csv -o _; db merge _ -o MADE; db attach _ -o MADE"
+)
+
+
+def test_an_empty_word_names_no_run_scenario_or_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    ask(capsys, "run", FRIENDS, "-m", "scripted", "--no-leaks")
+    for words in EMPTY.split("; "):
+        given = words.replace("MADE", str(tmp_path / "made.duckdb")).split()
+        code, out, err = ask(capsys, *("" if word == "_" else word for word in given))
+        assert (code, out) == (3, "") and " is empty\nhint: " in err and err.count("\n") == 2, words
+    assert len(as_json(capsys, "runs", "list")) == 1 and not (tmp_path / "made.duckdb").exists()
+
+
+def test_a_folder_for_a_file_and_a_file_for_a_folder(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (file := tmp_path / "notes.txt").write_text("mine")
+    ask(capsys, "run", FRIENDS, "-m", "scripted", "--no-leaks")
+    for words in ("bundle @last -o", "report @last -o", "show @last --image", "sql -f", "replay"):
+        code, _, err = ask(capsys, *words.split(), str(tmp_path))
+        assert code == 3 and f"error: File {str(tmp_path)!r} is a directory\nhint: " in err, words
+    code, _, err = ask(capsys, "export", "@last", "--partitioned", str(file))
+    assert code == 3 and "is a file\nhint: " in err and file.read_text() == "mine"
+
+
 def test_errors_under_json_are_json(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = ask(capsys, "run", FRIENDS, "-m", "no-such-model", "--json")
     assert (code, out) == (4, "")

@@ -26,6 +26,7 @@ from localsim.annotation.records import MadeBy, answered, checked_rater, done, s
 from localsim.cli import completion
 from localsim.cli.answers import Answer, Note, answers
 from localsim.cli.common import (
+    Named,
     Reassurance,
     Target,
     clean,
@@ -293,7 +294,7 @@ def bundle(
 
 
 @annotate.command("import")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
+@click.argument("files", nargs=-1, required=True, type=Named(path_type=Path), metavar="FILE...")
 @db_option
 @answers
 def import_(files: Sequence[Path], db: str | None) -> Answer:

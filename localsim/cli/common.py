@@ -22,7 +22,7 @@ from localsim.cli.progress import clean as clean
 from localsim.cli.progress import colour_of as colour_of
 from localsim.cli.progress import say as say
 from localsim.cli.progress import wants_json
-from localsim.errors import DatabaseError, InvalidInput, writing
+from localsim.errors import DatabaseError, InvalidInput, refuse_empty, writing
 from localsim.machine import PORT
 from localsim.store.database import Store
 
@@ -32,13 +32,26 @@ if TYPE_CHECKING:
 HERE = "127.0.0.1"
 """The default address of the pages; only this computer can reach it."""
 
+
+class Named(click.Path):
+    """A file or folder; an empty word names none, though Python takes it for the current folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path. Raises InvalidInput for an empty word, and for a folder in place of a file."""
+        refuse_empty(os.fsdecode(value), "the name of a file or folder", "give a name, or leave it out")
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            raise InvalidInput(error.message.rstrip("."), hint="choose another place") from error
+
+
 db_option = click.option(
     "--db",
     metavar="FILE",
     help="Use this database file [LOCALSIM_DB, else db/localsim.duckdb beside a localsim.toml, else localsim.duckdb].",
 )
 run_argument = click.argument("run", default="@last", shell_complete=completion.runs)
-files_argument = click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
+files_argument = click.argument("files", nargs=-1, required=True, type=Named(path_type=Path), metavar="FILE...")
 conditions_argument = click.argument(
     "conditions", nargs=-1, metavar="[RUN[:CONDITION]]...", shell_complete=completion.runs
 )
@@ -71,7 +84,7 @@ class Listing(click.Group):
         return super().parse_args(ctx, args or [self._default])
 
 
-class Target(click.Path):
+class Target(Named):
     """A file or folder to write; one that cannot be written is refused before the work for it begins."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:

@@ -15,6 +15,7 @@ from localsim.cli import completion
 from localsim.cli.answers import Answer, Styled, Table, Text, answers
 from localsim.cli.common import (
     Finite,
+    Named,
     Reassurance,
     Target,
     clean,
@@ -160,7 +161,7 @@ def _section(section: Section) -> Text:
 @click.option(
     "--card",
     "human",
-    type=click.Path(path_type=Path),
+    type=Named(path_type=Path),
     help="Read the fields that only people can fill in from this YAML file.",
 )
 @click.option("--lint", is_flag=True, help="List the missing fields, and exit with 3 if there are any.")

@@ -12,6 +12,7 @@ from localsim.backends.open import require_models
 from localsim.cli import completion
 from localsim.cli.answers import Answer, Note, Styled, Table, Text, answers
 from localsim.cli.common import (
+    Named,
     Target,
     cluster_option,
     conditions_argument,
@@ -230,7 +231,7 @@ def leakage() -> None:
 
 
 @leakage.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=Named(path_type=Path))
 @weights_option("Use the thresholds of this file, made by `leakage calibrate` [the built-in ones].")
 @answers
 def bench(file: Path, weights: str | None, sensitivity: float | None) -> Answer:
@@ -267,7 +268,7 @@ def _line(measured: Mapping[str, Any]) -> str:
 
 
 @leakage.command()
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
+@click.argument("files", nargs=-1, required=True, type=Named(path_type=Path), metavar="FILE...")
 @click.option(
     "-o",
     "--output",

@@ -21,7 +21,7 @@ from filelock import FileLock, Timeout
 
 from localsim import paths, plugins
 from localsim.conversation.wording.layouts import DEFAULT
-from localsim.errors import InvalidInput, ModelMissing, suggest
+from localsim.errors import InvalidInput, ModelMissing, refuse_empty, suggest
 from localsim.models import own
 from localsim.models.checksums import checksum, forget
 from localsim.models.entries import ModelEntry, entry_of
@@ -169,11 +169,8 @@ def entry(name: str) -> ModelEntry:
 
 def require_name(name: str) -> None:
     """Raise InvalidInput where the name of a model is empty."""
-    if not name.strip():
-        raise InvalidInput(
-            "the name of a model is empty",
-            hint="leave the option out to use the default model; localsim models list shows the names",
-        )
+    hint = "leave the option out to use the default model; localsim models list shows the names"
+    refuse_empty(name, "the name of a model", hint)
 
 
 def layout_of(model: str) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from localsim import paths
 from localsim.conversation.scenario import LoadedScenario, ScenarioFile
-from localsim.errors import InvalidInput, suggest
+from localsim.errors import InvalidInput, refuse_empty, suggest
 from localsim.families.games import SHIPPED
 from localsim.scenarios.casting.cast import cast
 from localsim.scenarios.casting.people import Person, Relations, load_people, load_relations, people_folder
@@ -67,7 +67,7 @@ def numbered(reference: str) -> list[str]:
         return [reference]
     first, last = int(match[2]), int(match[3])
     if not 0 < first <= last <= MOST:
-        raise InvalidInput(f"{reference}: numbers go from 1 to {MOST}", hint=f"{match[1]}@1..20")
+        raise InvalidInput(f"{reference}: numbers go from 1 to {MOST}, the smaller one first", hint=f"{match[1]}@1..20")
     return [f"{match[1]}@{number}" for number in range(first, last + 1)]
 
 
@@ -88,6 +88,7 @@ def every_loaded(sources: Iterable[Source], variant: int | None = None) -> list[
 
 def sources_of(reference: str) -> list[Source]:
     """Return the scenarios that a path, a folder or a name means. Raises InvalidInput if there are none."""
+    refuse_empty(reference, "the name of a scenario", hint := "localsim scenarios list shows names")
     path = Path(reference).expanduser()
     if path.is_dir():
         files = sorted(path.glob("*.yaml"))
@@ -105,7 +106,7 @@ def sources_of(reference: str) -> list[Source]:
         return [ships[reference]]
     every = [*ships, *(file.stem for file in shipped_files("situations"))]
     suggestion = suggest(reference.partition("@")[0], every, inline=True)
-    raise InvalidInput(f"no scenario {reference!r}{suggestion}", hint="localsim scenarios list shows names")
+    raise InvalidInput(f"no scenario {reference!r}{suggestion}", hint=hint)
 
 
 def shipped_sources() -> list[Source]:

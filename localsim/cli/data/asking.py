@@ -14,16 +14,14 @@ from click.core import ParameterSource
 
 from localsim.cli import completion
 from localsim.cli.answers import json_for_stdout, json_option, print_table
-from localsim.cli.common import Finite, db_option, store_of
+from localsim.cli.common import Finite, Named, db_option, store_of
 from localsim.cli.progress import clean, say
 from localsim.errors import InvalidInput
 
 
 @click.command()
 @click.argument("query", required=False)
-@click.option(
-    "-f", "--file", type=click.Path(dir_okay=False), help="Read the query from this file (- for standard input)."
-)
+@click.option("-f", "--file", type=Named(dir_okay=False), help="Read the query from this file (- for standard input).")
 @click.option(
     "--format",
     "form",

@@ -12,7 +12,7 @@ import click
 
 from localsim import paths
 from localsim.cli.answers import Answer, Note, Text, answers
-from localsim.cli.common import Target, db_option, files_argument, refuse_unwritable, run_argument, store_of
+from localsim.cli.common import Named, Target, db_option, files_argument, refuse_unwritable, run_argument, store_of
 from localsim.cli.progress import Progress, Reassurance, say
 from localsim.conversation.episode import counted
 from localsim.errors import InvalidInput, TooManyFailures
@@ -236,7 +236,7 @@ def bundle(run: str, output: Path | None, db: str | None) -> Answer:
 
 
 @click.command()
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("file", type=Named(dir_okay=False, path_type=Path))
 @db_option
 @answers
 def replay(file: Path, db: str | None) -> Answer:

@@ -12,7 +12,7 @@ from glob import glob
 from pathlib import Path
 from typing import Literal
 
-from localsim.errors import DatabaseError, InvalidInput
+from localsim.errors import DatabaseError, InvalidInput, refuse_empty
 from localsim.store.lock import Connection
 from localsim.store.making import absent_column, other_version, version_in
 from localsim.store.outside.partitions import MANIFEST
@@ -57,6 +57,7 @@ def find(places: Iterable[str]) -> list[Source]:
     """
     found: dict[Path, Source] = {}
     for place in places:
+        refuse_empty(place, "the name of a file or folder", "give folders, databases or a pattern in quotes")
         named = Path(place).expanduser()
         paths = [named] if named.exists() else [Path(each) for each in sorted(glob(str(named), recursive=True))]  # noqa: PTH207 - Path.glob refuses absolute patterns
         if not paths:

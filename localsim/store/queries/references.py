@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from localsim.errors import InvalidInput, suggest
+from localsim.errors import InvalidInput, refuse_empty, suggest
 from localsim.store.queries import PEOPLE
 
 Rows = Callable[[str, Sequence[Any]], list[dict[str, Any]]]
@@ -55,6 +55,7 @@ def run_of(rows: Rows, path: Path, reference: str, *, unfinished: bool = False) 
 
     `unfinished` lets `@last` count every run of models, also one without a completed episode.
     """
+    refuse_empty(reference, "the name of a run", _LIST["run"])
     known = _known(rows, "run", path)
     if is_last(reference):
         counted = [each.id for each in known if (not each.people if unfinished else each.completed)]
@@ -74,6 +75,7 @@ def run_of(rows: Rows, path: Path, reference: str, *, unfinished: bool = False) 
 
 def episode_of(rows: Rows, path: Path, reference: str) -> str:
     """Return the id of the episode that a reference names. Raises InvalidInput."""
+    refuse_empty(reference, "the id of an episode", _LIST["episode"])
     known = _known(rows, "episode", path)
     if is_last(reference):
         return _last(reference, [each.id for each in known if each.completed], "episode", newest=known[0].id)
