@@ -13,7 +13,7 @@ from localsim.store.database import Store
 from localsim.study.design import MODES
 from localsim.study.differences import EVERY
 
-TINY = study.Size(scenarios=1, situations=1, episodes=1, learnt=2, learnt_episodes=1, tokens=3000)
+TINY = study.Size(scenarios=1, situations=1, episodes=1, learnt=2, learnt_episodes=1, tokens=3000, answers=1)
 
 
 @pytest.mark.model

@@ -27,7 +27,7 @@ from localsim.reports import paper
 from localsim.runs import runner
 from localsim.runs.scheduler import Watcher
 from localsim.store.database import Store
-from localsim.study import ARMS, NONE, Size, Study, Taught, goals, run_study
+from localsim.study import ARMS, NONE, Size, Study, Taught, run_study
 from localsim.study import run as running
 from localsim.study.design import (
     JUDGED,
@@ -41,8 +41,8 @@ from localsim.study.equal import Amount
 from localsim.study.lessons import Lesson
 from localsim.study.stages import Session
 
-SIZE = Size(scenarios=4, situations=2, episodes=1, learnt=2, learnt_episodes=1, tokens=1000)
-LEAST = Size(scenarios=2, situations=1, episodes=1, learnt=1, learnt_episodes=1, tokens=1000)
+SIZE = Size(scenarios=4, situations=2, episodes=1, learnt=2, learnt_episodes=1, tokens=1000, answers=1)
+LEAST = Size(scenarios=2, situations=1, episodes=1, learnt=1, learnt_episodes=1, tokens=1000, answers=1)
 PLAYERS = {
     "agents-ft": "scripted:yes-sayer",
     "agents-ft-agents": "scripted:honest",
@@ -78,9 +78,8 @@ class Players:
 
 @pytest.fixture(autouse=True)
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The paper's tables and the leak detector have tests of their own; judges answer each question once."""
+    """The paper's tables and the leak detector have tests of their own."""
     simplify(monkeypatch)
-    monkeypatch.setattr(goals, "SAMPLES", 1)
 
 
 def simplify(patch: pytest.MonkeyPatch) -> None:

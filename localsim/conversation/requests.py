@@ -107,6 +107,9 @@ class Request:
     """The source of the prompt; scripted players and people use it instead of the prompt. None for a judge."""
     think: int = 0
     """Limit of tokens for thoughts before the reply; only for a backend that `thinks`."""
+    opening: str = ""
+    """Name of the beginning that this prompt has in common with others; a backend may evaluate it once. Empty: the
+    instructions name it."""
 
 
 @dataclass(frozen=True)

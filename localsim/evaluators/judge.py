@@ -102,6 +102,7 @@ def questions(subject: Subject, samples: int, rubric: Rubric | None = None) -> I
                     max_tokens=120,
                     sampling=sampling,
                     form=verdict,
+                    opening=f"judge/{subject.episode_id}",
                 )
                 yield Question(Case(subject.episode_id, dimension, agent, sample), request, verdict)
 

@@ -186,6 +186,7 @@ def question(subject: Subject, fact: PrivateFact, end: int) -> Request:
         max_tokens=8,
         sampling=Sampling(temperature=0.0),
         form=FORM,
+        opening=f"leak_judge/{subject.episode_id}",
     )
 
 

@@ -71,8 +71,6 @@ JUDGED = (
     ("script", FINE_TUNED),
 )
 """The pairs of conditions whose naturalness is judged, by label."""
-SAMPLES = 2
-"""Answers of a judge of goals to each question: their spread is its agreement with itself."""
 SUCCEEDS, FAILS = "scripted", "scripted:refuser"
 """Scripted players whose conversations a judge of goals must tell apart before its scores are shown."""
 
@@ -92,6 +90,8 @@ class Size:
     learnt_episodes: int
     tokens: int | None
     """Most tokens to train each arm on; None means no limit."""
+    answers: int = 2
+    """Answers of a judge of goals to each question: their spread is its agreement with itself."""
 
     def most_tokens(self) -> int:
         """Return the limit of training tokens of an arm, or an estimate of two rows of ROW tokens for each episode."""
@@ -119,7 +119,7 @@ class Size:
 
 
 SIZES = {
-    "small": Size(scenarios=12, situations=24, episodes=1, learnt=42, learnt_episodes=1, tokens=60_000),
+    "small": Size(scenarios=12, situations=24, episodes=1, learnt=42, learnt_episodes=1, tokens=60_000, answers=1),
     "medium": Size(scenarios=40, situations=90, episodes=3, learnt=126, learnt_episodes=3, tokens=900_000),
     "paper": Size(scenarios=45, situations=450, episodes=5, learnt=126, learnt_episodes=5, tokens=None),
 }
@@ -315,7 +315,7 @@ def hours(study: Study, model: str, bench: Bench) -> dict[str, float]:
         found[stage] = value
     if study.judge_of(model):
         answers = {
-            "goals": (TALK, QUESTIONS * SAMPLES, (len(MODES) + bool(arms)) * size.compared + 2 * size.solvable),
+            "goals": (TALK, QUESTIONS * size.answers, (len(MODES) + bool(arms)) * size.compared + 2 * size.solvable),
             "naturalness": (PAIR, 1, 2 * (2 + len(arms) + bool(arms)) * size.compared),
         }
         for stage, (read, asked, count) in answers.items():

@@ -18,7 +18,6 @@ from localsim.reports.validity.judges import Reliability, reliability
 from localsim.stats import text_of
 from localsim.store.database import Store
 from localsim.store.queries.judged import judge_goals
-from localsim.study.design import SAMPLES
 from localsim.study.stages import Session
 
 LEAST = 0.8
@@ -68,7 +67,7 @@ def judge_all(session: Session, runs: Sequence[str], judge: str) -> None:
 
     Raises ModelMissing or BackendUnavailable, as a run does.
     """
-    score_runs(session.store, runs, [Judge(judge, SAMPLES)], session.say, panel=session.panel)
+    score_runs(session.store, runs, [Judge(judge, session.study.size.answers)], session.say, panel=session.panel)
 
 
 def judged(store: Store, runs: Sequence[str], controls: Sequence[str], judge: str) -> Judged | None:

@@ -323,8 +323,8 @@ class Job(Generic[Place]):
 
 
 def opening_of(request: Request) -> str:
-    """The text that a session begins with: its instructions, which are the same for every seed."""
-    return request.messages[0].content
+    """The name of what a session begins with, by default its instructions, which are the same for every seed."""
+    return request.opening or request.messages[0].content
 
 
 def outgrown(request: Request, prompt_tokens: int, context: int) -> GenerationFailed:
