@@ -1,4 +1,4 @@
-"""The talk that the reveal shows: the one with the earliest line that nobody could know from the talk."""
+"""The talk that the reveal shows: the one with the earliest untold hit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LESSON = "mutual_friends_05"
 
 @dataclass(frozen=True)
 class Telltale:
-    """A talk with a line that nobody could know, or could have been expected to."""
+    """A talk with an untold hit."""
 
     number: int
     """That of the talk in the class; 0 for scripted players."""
@@ -30,13 +30,13 @@ class Telltale:
     names: tuple[str, ...]
     turns: Sequence[Turn]
     marked: frozenset[int]
-    """The turns that nobody could know from the talk."""
+    """The untold hits to show."""
 
 
 def found_in(lives: Iterable[Live]) -> Telltale | None:
     """The talk of mindreaders whose line comes earliest, then by number; None if no talk has one.
 
-    An agent sees no other side: its early hit is luck, or was worked out from words that the rules did not read. So
+    An agent sees no other side: its untold hit is luck, or was worked out from words that the rules did not read. So
     can an answer be, where the question before it tells a part.
     """
     seen = [(live, own_hits(live)) for live in lives if live.completed and live.meeting.mode == "mindreaders"]
