@@ -193,7 +193,9 @@ def run(
             **plan,
         )
     except TypeError as error:
-        raise InvalidInput(str(error), hint="help(localsim.run) lists the arguments") from error
+        names = {"Plan.__init__()": "localsim.run()", "Sampling.__init__()": "sampling of localsim.run()"}
+        told = next((str(error).replace(*each) for each in names.items() if each[0] in str(error)), str(error))
+        raise InvalidInput(told, hint="help(localsim.run) lists the arguments") from error
     from localsim.reports.comparison import check_outcomes
 
     check_outcomes(whole)

@@ -11,6 +11,7 @@ import json
 import math
 import os
 import re
+import shlex
 import shutil
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -80,6 +81,11 @@ def database_path(option: str | None = None) -> Path:
         return Path("localsim.duckdb").absolute()
     configured = project_settings().get("db")
     return (project / (configured if isinstance(configured, str) else "db/localsim.duckdb")).absolute()
+
+
+def db_option(path: Path) -> str:
+    """Return what a command about a database needs after its other words: ` --db FILE`, or '' for the usual one."""
+    return "" if path == database_path() else f" --db {shlex.quote(str(path))}"
 
 
 def default_model() -> str:

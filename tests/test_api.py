@@ -120,7 +120,9 @@ def test_wrong_arguments_are_errors_of_localsim(tmp_path: Path) -> None:
     assert invalid.value.hint is None
     with pytest.raises(InvalidInput, match="7 is no scenario"):
         localsim.run(7, model="scripted")  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match="temprature"):
+    with pytest.raises(InvalidInput, match=r"^localsim.run\(\) got an unexpected keyword argument 'epsodes'"):
+        localsim.run(LAMP, model="scripted", epsodes=2)
+    with pytest.raises(InvalidInput, match=r"^sampling of localsim.run\(\) got .* 'temprature'"):
         localsim.run(LAMP, model="scripted", sampling={"temprature": 0})
     with pytest.raises(DatabaseError, match="no database here yet"):
         localsim.open(str(tmp_path / "b.duckdb")).run("@last")

@@ -154,7 +154,7 @@ def test_both_sides_are_in_reach_on_a_phone_and_a_lost_class_says_so(browser: Br
         page = pages[min(minds.meeting.people.values()) - 1]
         page.wait_for_selector("text=Your goal.")
         role = page.locator("h1").inner_text().removeprefix("You are ")
-        assert not page.get_by_role("radio", name="Your side").is_checked(), "the other side comes first"
+        assert page.get_by_role("radio", name="Your side").is_checked(), "the own side comes first"
         for agent in sorted(minds.spec.scenario.agents, key=lambda agent: agent.name != role):
             name = "Your side" if agent.name == role else agent.name
             page.get_by_role("radio", name=name).press("Space")

@@ -16,6 +16,7 @@ from localsim.reports.compose.alone import report
 from localsim.reports.figures.curves import curves, steps
 from localsim.runs import runner
 from localsim.runs.plan import Plan
+from localsim.runs.scripted import simulated
 from localsim.scenarios.parse import dump_scenario, parse_scenario
 from localsim.store.database import Store
 from tests.conftest import Quiet, generated
@@ -237,3 +238,19 @@ def test_curves_of_a_run(store: Store) -> None:
     sides = {series.side: [y for _, y in series.points] for series in found["offers"].series}
     assert set(sides) == {"seller", "buyer"}
     assert sides["seller"] == sorted(sides["seller"], reverse=True) and sides["buyer"] == sorted(sides["buyer"])
+
+
+@pytest.mark.parametrize("facts", [1, 3])
+def test_the_teller_tells_what_each_knows_whoever_knows_more(facts: int) -> None:
+    """Ben knows nothing, so he waits; the check that Ana tells comes out in a mode without omniscience."""
+    more = "".join(f", {{id: more_{number}, text: It has {number} shades.}}" for number in range(1, facts))
+    told = TEXT.replace("crack]}]", f"crack]}}{more}]") + "  - {name: told, disclosed: crack, by: Ana}"
+    loaded = parse_scenario(told, "x.yaml")
+    kept = simulated(Plan((loaded,), ("agents",), model="scripted:teller"))
+    ((key, episode),) = kept.episodes.items()
+    turns = episode.transcript.turns
+    own = [fact.text for fact in loaded.scenario.agents[0].facts]
+    assert [turn.action.text for turn in turns if turn.speaker == "Ana"][:facts] == own
+    assert turns[-1].action.type == "leave" and episode.transcript.turns[-2].action.text.startswith("I have told")
+    success = next(each.value for each in kept.scores[key] if getattr(each, "name", "") == "success")
+    assert success == 1

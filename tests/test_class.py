@@ -215,7 +215,7 @@ def test_thirty_phones_lose_and_double_nothing_while_the_server_is_killed_twice(
         assert abs(modes["agents"] - modes["mindreaders"]) <= 1
         teacher = server.teacher()
         page = teacher.get("/class/room").text
-        assert "<b>15</b> finished" in page and "Bets <b>30</b> of 30" in page
+        assert "<b>15</b> finished" in page and "have bet after their own talk: <b>30</b> of 30" in page
         assert "mindreaders" not in page and "both sides" not in page, "the projector keeps the secret of the modes"
         page = teacher.post("/class/room/reveal", data={"csrf": field(page, "csrf")}).text
         assert "The answer" in page and "mindreaders" in page and "of 30 bets" in page
@@ -281,9 +281,9 @@ def placed(bets: results.Bets) -> int:
     return bets.count + sum(sum(each.values()) for each in bets.on.values())
 
 
-def first_speaker(hall: Hall) -> int:
-    """The seat that speaks first in the first talk, once it is asked."""
-    live, deadline = hall.live[1], time.monotonic() + 60
+def first_speaker(hall: Hall, number: int = 1) -> int:
+    """The seat that speaks first in a talk, once it is asked."""
+    live, deadline = hall.live[number], time.monotonic() + 60
     while (request := hall.players.asked(live.spec.hash)) is None:
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -296,7 +296,9 @@ def test_modes_are_balanced_in_every_block_of_talks() -> None:
     for number in range(12):
         for seat in (2 * number + 1, 2 * number + 2):
             register.apply({"event": "sit", "seat": seat, "key": str(seat)})
-        register.apply(register.next_talk([2 * number + 1, 2 * number + 2]))
+        event = register.next_talk([2 * number + 1, 2 * number + 2])
+        assert event is not None
+        register.apply(event)
         if number % 4 == 3:
             counts = Counter((talk.scenario, talk.mode) for talk in register.meetings.values())
             assert set(counts.values()) == {number // 4 + 1} and len(counts) == 4

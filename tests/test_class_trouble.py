@@ -9,7 +9,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,12 +44,23 @@ def until(true: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def said_goodbye(hall: Hall, clients: tuple[TestClient, TestClient]) -> TestClient:
-    """Let the first talk end; return the phone that ended it."""
-    speaker = clients[first_speaker(hall) - 1]
+def said_goodbye(hall: Hall, clients: tuple[TestClient, TestClient], number: int = 1) -> TestClient:
+    """Let a talk of the first two phones end; return the phone that ended it."""
+    speaker = clients[first_speaker(hall, number) - 1]
     page = speaker.get("/class").text
     speaker.post("/class/say", data={"csrf": field(page, "csrf"), "turn": "0", "text": "Bye", "leave": "1"})
     return speaker
+
+
+def played(live: Live, hall: Hall, clients: Sequence[TestClient]) -> None:
+    """Let a talk take its course."""
+    until(lambda: any(hall.ways(live, role) for role in live.meeting.people))
+    for words in ("First words", "Last words"):
+        role = next(role for role in live.meeting.people if hall.ways(live, role))
+        speaker = clients[live.meeting.people[role] - 1]
+        said = {"csrf": field(speaker.get("/class").text, "csrf"), "turn": str(len(live.turns)), "text": words}
+        speaker.post("/class/say", data={**said, **({"leave": "1"} if words == "Last words" else {})})
+        until(lambda: live.ended or any(hall.ways(live, role) for role in live.meeting.people))
 
 
 def wish(host: str = "127.0.0.1", fresh: bool = False) -> Wish:
@@ -233,11 +245,11 @@ def test_phones_and_projector_say_that_the_talks_have_failed(tmp_path: Path, mon
 
 def test_players_bet_on_a_talk_of_others_which_their_own_page_does_not_give_away(tmp_path: Path) -> None:
     path = tmp_path / "r.duckdb"
-    with hall_at(path) as hall, app_of(hall) as one, app_of(hall) as two, app_of(hall) as three, app_of(hall) as four:
-        clients = (one, two, three, four)
+    with hall_at(path) as hall, ExitStack() as phones:
+        clients = [phones.enter_context(app_of(hall)) for _ in range(6)]
         for client in clients:
             joined(client)
-        first = said_goodbye(hall, (one, two))
+        three, first = clients[2], said_goodbye(hall, (clients[0], clients[1]))
         page = first.get("/class").text
         assert (
             "Which half needs fewer turns?" in page
@@ -246,15 +258,15 @@ def test_players_bet_on_a_talk_of_others_which_their_own_page_does_not_give_away
         )
         page = first.post("/class/bet", data={"csrf": field(page, "csrf"), "turns": "agents", "hits": "same"}).text
         assert "When a talk of others has ended, it appears here" in page
-        other = hall.live[2]
-        until(lambda: any(hall.ways(other, role) for role in other.meeting.people))
-        for words in ("First words", "Last words"):
-            role = next(role for role in other.meeting.people if hall.ways(other, role))
-            speaker = clients[other.meeting.people[role] - 1]
-            said = {"csrf": field(speaker.get("/class").text, "csrf"), "turn": str(len(other.turns)), "text": words}
-            leaves = {"leave": "1"} if words == "Last words" else {}
-            speaker.post("/class/say", data={**said, **leaves})
-            until(lambda: other.ended or any(hall.ways(other, role) for role in other.meeting.people))
+        assert "1 phone of this talk has not bet yet." in page, "its partner"
+        played(hall.live[2], hall, clients)
+        beside = {"csrf": field(page, "csrf"), "about": "2", "saw": "yes"}
+        assert "When a talk of others" in first.get("/class").text, (
+            "a neighbour has the other mode, so its number tells"
+        )
+        assert first.post("/class/bet", data=beside).status_code == 400
+        other = hall.live[3]
+        played(other, hall, clients)
         page = first.get("/class").text
         assert "First words" in page and "What could these two see" in page and "agents" not in page
         assert "data-reload" in first.get("/class/part?on=done").text, "a phone that waits loads the talk by itself"
@@ -263,8 +275,15 @@ def test_players_bet_on_a_talk_of_others_which_their_own_page_does_not_give_away
         bets = results.bets_of(hall)
         assert (bets.count, placed(bets)) == (1, 3) and bets.right == (other.meeting.mode == "mindreaders")
         page = three.get(f"/class/teacher?key={hall.opening.teacher}").text
-        assert '<progress value="1" max="4">' in page, "one of four phones has bet"
-        assert "3 phones have not bet." in three.get("/class/room/reveal").text
+        assert '<progress value="1" max="6">' in page, "one of six phones has bet"
+        asked = three.get("/class/room/reveal").text
+        assert "5 phones have not bet after their own talk." in asked and "on a talk of others" not in asked
+        for client in (each for each in clients if each is not first):
+            client.post(
+                "/class/bet", data={"csrf": field(client.get("/class").text, "csrf"), "turns": "same", "hits": "same"}
+            )
+        asked = three.get("/class/room/reveal").text
+        assert "after their own talk" not in asked and "5 phones have not bet on a talk of others." in asked
         hall.reveal()
         for mode in MODES:  # whoever sees the own side alone has guessed, or worked it out
             hall.live[1].meeting.mode, hall.live[1].hits = mode, (0,)

@@ -226,6 +226,19 @@ def test_too_few_scenarios_are_named(played: tuple[Store, str], capsys: pytest.C
     assert run(["compare", run_id, "--db", str(store.path), "--equivalent", "0"]) == 2
 
 
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        (compared("information", 0.3, 0.01), False),
+        (compared("information", 0.3, 0.01, low=0.1, high=0.42), True),
+        (compared("information", 2.0, 0.01, Measure("turns", "turns", "turns", "turns"), low=1.0, high=2.2), False),
+        (compared("information", 1.0, 0.01, low=None, high=None), False),
+    ],
+)
+def test_an_interval_of_a_share_that_is_not_centred_is_explained(row: Compared, told: bool) -> None:
+    assert ("its middle is nearer to 0" in " ".join(comparison.remarks([row]))) is told
+
+
 def test_pairs_with_an_iterative_script_are_named(tmp_path: Path) -> None:
     """The effect of one author and that of one text add up to that of a script; families have the report's order."""
     store = Store(tmp_path / "d.duckdb")

@@ -26,6 +26,7 @@ from localsim.reports.figures.curves import curves
 from localsim.reports.measures import Cell, estimate, measures_of
 from localsim.reports.validity import controls
 from localsim.runs.runner import Plan, start
+from localsim.scenarios.find import find_scenarios
 from localsim.store.database import Store
 from tests.conftest import Quiet, generated
 
@@ -229,6 +230,42 @@ def test_a_hit_is_unearned_until_it_is_singled_out() -> None:
     told = last_guess("Bo: I have a friend who likes chess and works at Tidal Power.", "Ana: Is it Selim?")
     assert blind.true and told.true
     assert (blind.singled_out, told.singled_out) == (False, True)
+
+
+UNION = "Do you know anyone at Union Textiles?"
+INNOCENT = [
+    f"{UNION} / Sure, Jasper works there.",
+    "do you know anyone at union textiles / yes jasper works there",
+    "no do u know anyone at union textiles / yes jasper",
+    "Do you know Salma? / No, I don't. / Don't you know anyone at Union Textiles? / Yes, Jasper.",
+    f"Anyone at Harbour Foods? / Yes, Ursula. / No, {UNION} / Jasper!",
+    "I have a friend at Union Textiles. Do you know anybody there? / Yes, Jasper.",
+    f"{UNION} / Yes, one. / Who is it? / Jasper.",
+    f"{UNION} / Yes! Do you know a calligrapher? / Yes, who is yours? / Jasper.",
+]
+TELLTALE = [
+    "Do you know Jasper? / Yes, I know Jasper.",
+    "Hello! / Hi. Do you know Jasper?",
+    # Two of Beatrix's friends like mountain biking or work at Union Textiles, or nobody was asked for.
+    "Do you know anyone who likes juggling or works at Union Textiles? / Yes, Jasper.",
+    "Do you know anyone who likes surfing? / No. Do you know Jasper?",
+    f"{UNION} / What? / Lovely weather. / Is it not? / I like the rain. / Jasper?",
+    "I know nobody at Tidal Power. / Jasper?",
+]
+
+
+@pytest.mark.parametrize(
+    ("lines", "innocent"), [*((line, True) for line in INNOCENT), *((line, False) for line in TELLTALE)]
+)
+def test_whoever_answers_with_the_one_friend_that_was_asked_for_is_innocent(lines: str, innocent: bool) -> None:
+    """The question is the peek: it asks for what fits one friend on the list of the other."""
+    loaded = find_scenarios(["mutual_friends_01"])[0]
+    names = ("Oscar", "Beatrix")
+    said = talk(*(f"{names[number % 2]}: {text}" for number, text in enumerate(lines.split(" / "))))
+    found = next(guess for guess in guesses(said.turns, Lists.read(loaded.scenario)) if guess.name == "Jasper")
+    assert found.true and found.probability < 1 and found.singled_out is innocent
+    scored = {score.name: score for score in FAMILY.score(said, loaded.scenario, loaded.answer)}
+    assert scored["unearned_hits"].turns == (() if innocent else (found.turn,)), "where the star stands"
 
 
 def test_a_known_friend_leaves_the_rest_to_the_others() -> None:

@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 from localsim.conversation.episode import MODES
+from localsim.conversation.transcript import Action, Turn
 from localsim.runs.plan import Plan
 from localsim.runs.scripted import simulated
 from localsim.scenarios.find import find_scenarios
 from localsim.store.records import ScoreRecord
 from localsim.web.classroom.telltale import PEEKS, found_in, scripted_in
+from localsim.web.floor.state import Live, Meeting
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -61,3 +63,28 @@ def test_the_reveal_has_a_talk_to_show_whatever_the_class_did(name: str) -> None
         shown = scripted_in(find_scenarios([name]), seed)
         assert shown is not None and shown.marked and shown.mode == "mindreaders"
         assert all(shown.turns[turn].action.text for turn in shown.marked)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "talks", "shown"),
+    [
+        # Two friends of who answers can be meant, so the answer is a hit; but the question tells a part.
+        ("mutual_friends_01", {1: ("Anyone at Harbour Foods?", "Sure, Jasper."), 2: ("Hi.", "Hi.", "Jasper?")}, 2),
+        ("mutual_friends_01", {1: ("Anyone at Harbour Foods?", "Sure, Jasper.")}, None),
+        ("mutual_friends_01", {1: ("Anyone at Harbour Foods?", "No. Do you know Jasper?")}, 1),
+        ("mutual_friends_01", {3: ("Hi.", "Jasper?"), 4: ("Jasper!",), 5: ("Jasper!",)}, 4),
+        ("craigslist_01", {1: ("What do you offer?", "95 dollars.")}, 1),  # the question tells nothing of the number
+    ],
+)
+def test_the_reveal_shows_a_guess_or_a_question_and_no_answer(
+    scenario: str, talks: dict[int, tuple[str, ...]], shown: int | None
+) -> None:
+    (spec,) = Plan(tuple(find_scenarios([scenario])), ("mindreaders",), model=PEEKS).specs()
+    lives = []
+    for number, said in talks.items():
+        turns = [Turn(place, spec.scenario.names[place % 2], Action("speak", text)) for place, text in enumerate(said)]
+        meeting = Meeting(number, 0, "mindreaders", number, {})
+        lives.append(Live(meeting, spec, "", turns, ended=True, completed=True, hits=(len(turns) - 1,)))
+    found = found_in(lives)
+    assert (found.number if found else None) == shown
+    assert found is None or found.marked == {len(talks[found.number]) - 1}

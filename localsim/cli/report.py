@@ -350,7 +350,7 @@ def _designed(found: Design) -> Text:
     "forms",
     multiple=True,
     type=click.Choice(["svg", "png", "pdf"]),
-    help="Write the figures in this format; may be repeated [svg and png].",
+    help="Write the figures in this format; may be repeated [svg and png; with --difference svg].",
 )
 @click.option(
     "--measure",
@@ -363,7 +363,7 @@ def _designed(found: Design) -> Text:
     "--difference",
     "alone",
     is_flag=True,
-    help="Write difference.svg alone: the primary outcome of every scenario, from one mode to the other.",
+    help="Write difference.svg alone, as SVG: the primary outcome of every scenario, from one mode to the other.",
 )
 @_people
 @db_option

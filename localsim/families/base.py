@@ -91,6 +91,8 @@ class Hits:
     """What makes a turn such a hit, in a sentence."""
     unjudged: str = ""
     """Score that is 1 for what looks like a hit but cannot be judged, with the reason; '' without one."""
+    answers_are_hinted: bool = False
+    """True if a question can tell a part of what is hit, so that an answer makes a poor example."""
 
 
 @dataclass(frozen=True)

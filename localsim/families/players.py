@@ -70,6 +70,20 @@ def last_of_others(seen: Observation) -> Turn | None:
     return next((turn for turn in reversed(seen.transcript.turns) if turn.speaker != seen.viewer), None)
 
 
+_TOLD = "I have told you all that I know."
+
+
+def teller(seen: Observation, rng: random.Random) -> Action:
+    """Tell the own facts one by one in their words, and leave when another has told all, too."""
+    number, facts = sum(turn.speaker == seen.viewer for turn in seen.transcript.turns), seen.me().facts
+    words = facts[number].text if number < len(facts) else _TOLD
+    if seen.moves or seen.phased or not seen.may("speak"):
+        return any_way(seen, rng, words)
+    last = last_of_others(seen)
+    over = words == _TOLD and last is not None and last.action.text == _TOLD
+    return leave(seen, "So have I. Goodbye!") if over else Action("speak", words)
+
+
 # ---- players for controls: their style is known exactly ------------------------------------------------------------
 
 

@@ -407,6 +407,17 @@ def why_nothing(store: Store, chosen: Sequence[Choice]) -> Iterator[str]:
             yield f"{family}: {first} scenarios of {names[one]} and {second} of {names[other]} have no pair"
 
 
+def _off_centre(row: Compared) -> bool:
+    """Return True if the printed ends of a share's interval are not equally far from the difference."""
+    low, high = row.test.low, row.test.high
+    return (
+        row.measure.kind == "share"
+        and low is not None
+        and high is not None
+        and (abs((low + high) / 2 - row.test.difference) >= 0.01)
+    )
+
+
 def remarks(rows: Sequence[Compared]) -> Iterator[str]:
     """Yield the sentences below the tables of `compare`."""
     yield (
@@ -423,6 +434,11 @@ def remarks(rows: Sequence[Compared]) -> Iterator[str]:
         yield "all equal: every scenario has this difference, so nothing shows how far others would be from it."
     if any(row.test.effect is None and not row.alike and row.test.low is not None for row in rows):
         yield INVENTED
+    elif any(map(_off_centre, rows)):
+        yield (
+            "The interval of a share counts one more scenario at each end of the possible range, so its middle is "
+            "nearer to 0 than the difference."
+        )
     if any(row.contrast for row in rows):
         yield "information = mindreaders - agents; authorship = script - mindreaders; both = script - agents."
     for number in sorted({row.test.scenarios for row in rows if row.variants}):

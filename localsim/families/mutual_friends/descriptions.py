@@ -20,6 +20,7 @@ from localsim.families.mutual_friends.names import claims
 _CLAUSES = re.compile(r"(?<=[.!?;…])\s+|, but | but ")
 _NEGATIVE = re.compile(r"\b(?:no|none|nobody|neither|never|not|nothing)\b|n't\b")
 _PLAIN_NO = re.compile(r"^(?:(?:oh|ah|well|hmm?)[,.! ]+)*(?:no|nope)\s*[,.;:!-]+\s*")
+_QUESTION = re.compile(r"\?$|\b(?:do|does|don't|have|haven't) (?:you|u|ya|any(?:body|one)?)\b")
 _LIGHT = frozenset(
     """
     yes yeah yep yup sure okay ok oh ah hm hmm well wow great nice good cool aha really exactly right no nope none
@@ -48,7 +49,7 @@ _WORD = re.compile(r"[^\W\d][\w']*")
 _LONG = 12
 """Number of words from which a sentence without a value changes the subject."""
 _IS = r"(?:that|it|this|he|she|they|yours|mine|which)(?:'s| is| must be| has to be| would be| can only be|'d be|'ll be)"
-_MEMORY = 3
+MEMORY = 3
 """Number of turns for which a description waits for a name."""
 
 
@@ -123,10 +124,11 @@ def _told(lower: str, values: set[str], subject: Description, lists: Lists) -> I
     """
     clash = any(len(column & values) > 1 for column in lists.columns)
     each = [frozenset({value}) for value in sorted(values)] if clash else [frozenset(values)]
-    yield from (Told(one, bool(_NEGATIVE.search(lower))) for one in each)
+    question = _QUESTION.search(lower) is not None  # "No, do you know anybody at Tidal Power?" denies nobody there
+    yield from (Told(one, bool(_NEGATIVE.search(lower)) and not question) for one in each)
     for one in each if subject else ():
         kept = {value for column in lists.columns if not column & one for value in column & subject}
-        yield Told(one | kept, bool(_NEGATIVE.search(_PLAIN_NO.sub("", lower))))
+        yield Told(one | kept, bool(_NEGATIVE.search(_PLAIN_NO.sub("", lower))) and not question)
 
 
 def identified(turns: Sequence[Turn], lists: Lists) -> dict[str, int]:
@@ -146,7 +148,7 @@ def identified(turns: Sequence[Turn], lists: Lists) -> dict[str, int]:
             continue
         heard = [
             (each.index, description)
-            for each in spoken[max(0, number - _MEMORY) : number]
+            for each in spoken[max(0, number - MEMORY) : number]
             if each.speaker != turn.speaker
             for description in _in_full(each, said[each.index], lists)
         ]

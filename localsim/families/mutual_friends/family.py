@@ -54,7 +54,7 @@ class MutualFriends(Family):
     """Find out whether you have a friend in common."""
 
     name = "mutual_friends"
-    version = "7"
+    version = "8"
     defaults: Mapping[str, Any] = {"friends": 5, "attributes": "hobby,company", "common": 1}
     title = "Mutual friends"
     about = (
@@ -89,6 +89,7 @@ class MutualFriends(Family):
         "unearned_hits",
         "unearned_chance",
         "Nothing that was said before singled out this friend, as far as it could be read.",
+        answers_are_hinted=True,
     )
     terms_disclose = True
     corpus = CORPUS

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
 from localsim.conversation.transcript import Turn
 from localsim.families.mutual_friends.answers import says_no, says_yes
-from localsim.families.mutual_friends.descriptions import Said, described
+from localsim.families.mutual_friends.descriptions import MEMORY, Said, described
 from localsim.families.mutual_friends.lists import Description, Lists
 from localsim.families.mutual_friends.mentions import mentions
 from localsim.families.mutual_friends.names import claims, namings
@@ -40,11 +40,13 @@ class Guess:
     """True if the person is on both lists."""
     probability: float
     """Probability that the person is shared, as far as the speaker could know; 0 for a person not on the own list."""
+    answers: bool = False
+    """True if the other side had asked for somebody who, on the speaker's list, can only be this person."""
 
     @property
     def singled_out(self) -> bool:
-        """True if the conversation had told the speaker that the person is shared."""
-        return self.probability > _SURE
+        """True if what was said left the speaker this one person to name."""
+        return self.answers or self.probability > _SURE
 
 
 @dataclass
@@ -57,6 +59,10 @@ class _Heard:
     """Descriptions that fit one of the other's friends; True for an answer, False for one that the other chose."""
     excluded: set[Description] = field(default_factory=set)
     """Descriptions that fit none of the other's friends."""
+    asked: tuple[Description, ...] = ()
+    """What the other last asked for."""
+    asked_in: int = 0
+    """The turn in which it did."""
 
 
 def guesses(turns: Sequence[Turn], lists: Lists) -> list[Guess]:
@@ -77,8 +83,10 @@ def guesses(turns: Sequence[Turn], lists: Lists) -> list[Guess]:
         own = lists.of[turn.speaker]
         for naming in put[turn.index]:
             name = naming.name
-            chance = probability(name, turn.speaker, lists, heard[turn.speaker]) if name in own else 0.0
-            found.append(Guess(turn.index, turn.speaker, name, name in own, name in lists.shared, chance))
+            mine = heard[turn.speaker]
+            chance = probability(name, turn.speaker, lists, mine) if name in own else 0.0
+            answers = _asked_for(own, mine, turn.index) == {name}
+            found.append(Guess(turn.index, turn.speaker, name, name in own, name in lists.shared, chance, answers))
         for listener in heard.keys() - {turn.speaker}:
             _listen(heard[listener], listener, turn, before, said[turn.index], spoken, lists)
         before = turn
@@ -106,6 +114,8 @@ def _listen(
             heard.excluded.add(each.description)
         elif not each.negative and lists.fits(turn.speaker, each.description):
             heard.described.setdefault(each.description, False)
+    if spoken[turn.index].asked:
+        heard.asked, heard.asked_in = spoken[turn.index].asked, turn.index
     if before is None or before.speaker != listener:
         return
     for description in spoken[before.index].asked:
@@ -116,11 +126,27 @@ def _listen(
             heard.described.setdefault(description, True)
 
 
+def _asked_for(own: Mapping[str, Sequence[str]], heard: _Heard, now: int) -> set[str]:
+    """Return the own friends whom the other side can have asked for, if it did so a moment ago."""
+    wanted = _most_exact(heard.asked) if now - heard.asked_in <= MEMORY else []
+    fitting = {name for name, row in own.items() if any(one <= set(row) for one in wanted)}
+    return fitting - _ruled_out(own, heard)
+
+
+def _ruled_out(own: Mapping[str, Sequence[str]], heard: _Heard) -> set[str]:
+    """Return the own friends whom the other side has said not to know."""
+    return heard.unshared | {name for name, row in own.items() if any(no <= set(row) for no in heard.excluded)}
+
+
+def _most_exact(descriptions: Collection[Description]) -> list[Description]:
+    return [one for one in descriptions if not any(one < other for other in descriptions)]
+
+
 def probability(name: str, agent: str, lists: Lists, heard: _Heard) -> float:
     """Return the probability that a person on the agent's list is shared, given what the agent has heard."""
     own = lists.of[agent]
     shared = len(lists.shared & own.keys())
-    out = heard.unshared | {each for each, row in own.items() if any(no <= set(row) for no in heard.excluded)}
+    out = _ruled_out(own, heard)
     certain = heard.shared - out
     rest = [each for each in own if each not in out and each not in certain]
     missing = shared - len(certain)
@@ -130,7 +156,7 @@ def probability(name: str, agent: str, lists: Lists, heard: _Heard) -> float:
         return 1.0
     if name not in rest:
         return 0.0
-    described = [one for one in heard.described if not any(one < other for other in heard.described)]
+    described = _most_exact(heard.described)
     if not described or math.comb(len(rest), missing) > _MOST_SETS:
         return missing / len(rest)
     total = fitting = 0.0

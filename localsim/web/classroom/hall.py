@@ -53,7 +53,8 @@ class Hall(Floor):
     ) -> None:
         self.opening = opening
         roles = [loaded.scenario.names for loaded in scenarios]
-        self.register: Register = Register(roles, opening.seed, ledger.events[1:], opening.modes)
+        open_ = frozenset(place for place, loaded in enumerate(scenarios) if not _hides(loaded.scenario))
+        self.register: Register = Register(roles, opening.seed, ledger.events[1:], opening.modes, open_)
         super().__init__(store, opening.run_id, terms_of(scenarios, opening), self.register, ledger, say)
         self.wrong_codes = Allowance(40, seconds=60)
         self.new_seats = Allowance(60, seconds=600)
@@ -110,14 +111,14 @@ class Hall(Floor):
         """Give a seat that waits a talk with the computer."""
         with self.changed:
             if seat.waiting and not self.register.revealed:
-                self._begin([seat.number])
+                self._begin([seat.number], alone=True)
 
     def again(self, seat: Seat) -> None:
         """Let a seat whose talk has ended wait for another one."""
         with self.changed:
             self._refuse_if_over()
             live = self.live_of(seat)
-            if live is not None and live.ended and not seat.waiting:
+            if live is not None and live.ended and not seat.waiting and self.register.has_left(seat.number):
                 self._record("again", seat=seat.number)
                 self._match()
 
@@ -132,7 +133,7 @@ class Hall(Floor):
         with self.changed:
             live = self._bets_after(seat)
             read = self.live.get(about)
-            if read is None or not read.completed or seat.number in read.meeting.people.values():
+            if read is None or not read.completed or not self.register.is_apart(seat.number, about):
                 raise Refused("not_to_read")
             self._record("bet", seat=seat.number, talk=live.meeting.number, about=about, saw=saw)
 
@@ -140,7 +141,8 @@ class Hall(Floor):
         """The talk of others on which a seat bets next; None as long as there is none.
 
         A player knows what their own talk let them see, so they bet on a talk of others: on one of the same scenario,
-        as its answer tells them nothing new, and on the one that the fewest have read.
+        as its answer tells them nothing new, and on the one that the fewest have read. The talk that was drawn beside
+        their own has the other mode, so it is left out.
         """
         with self.changed:
             every = [bet.about for each in self.register.seats.values() for bet in each.bets.values()]
@@ -149,7 +151,7 @@ class Hall(Floor):
                 live
                 for live in self.live.values()
                 if live.completed and len(live.turns) > 1 and live.meeting.number not in own
-                and seat.number not in live.meeting.people.values()
+                and self.register.is_apart(seat.number, live.meeting.number)
             ]  # fmt: skip
             scenario = self.register.meetings[seat.talk or 0].scenario
             return min(
@@ -211,12 +213,15 @@ class Hall(Floor):
             for _, seat in sorted(self.register.seats.items())
             if seat.waiting and seat.key and (away := self.away(seat)) is not None and away < HERE_S
         ]
-        while here and len(here) >= (size := 1 if self.opening.alone else self.register.next_size()):
-            self._begin(here[:size])
-            here = here[size:]
+        while self._begin(here, alone=self.opening.alone):
+            here = [number for number in here if self.register.seats[number].waiting]
 
-    def _begin(self, numbers: Sequence[int]) -> None:
-        self._record(**self.register.next_talk(numbers))
+    def _begin(self, waiting: Sequence[int], *, alone: bool) -> bool:
+        """Put waiting seats into a talk; False if none can begin."""
+        event = self.register.next_talk(waiting, alone=alone)
+        if event is not None:
+            self._record(**event)
+        return event is not None
 
     # ---- the run ---------------------------------------------------------------------------------------------------
 
@@ -353,6 +358,11 @@ def join_code() -> str:
 def new_tokens() -> dict[str, str]:
     """The tokens and the code of a new class."""
     return {"access": secrets.token_urlsafe(9), "teacher": secrets.token_urlsafe(12), "code": join_code()}
+
+
+def _hides(scenario: Scenario) -> bool:
+    """Return True if somebody knows what a talk on the scenario would give away to who plays it next."""
+    return any(agent.facts or agent.secret for agent in scenario.agents)
 
 
 def spec_of(scenario: Scenario, meeting: Meeting, opening: ClassOpening) -> EpisodeSpec:

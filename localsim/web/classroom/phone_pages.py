@@ -107,7 +107,7 @@ def part(request: Request) -> Response:
     state = values["state"]
     if state != request.query_params.get("on"):
         return page(request, "class/still", changed=True)
-    if state not in ("wait", "talk"):
+    if state not in ("wait", "talk", "done"):
         return page(request, "class/still", changed=False)
     return page(request, f"class/{state}_part", **values)
 
@@ -144,7 +144,11 @@ def _values(request: Request, seat: Seat | None, state: str) -> dict[str, Any]:
     if state in ("read", "done"):
         read = hall.to_read(seat) if len(hall.opening.modes) > 1 else None
         values |= {
-            "others": any(seat.number not in each.meeting.people.values() for each in hall.live.values()),
+            "others": any(hall.register.is_apart(seat.number, number) for number in hall.live),
+            "left": hall.register.has_left(seat.number),
+            "unbet": sum(live.meeting.number not in hall.register.seats[n].bets for n in live.meeting.people.values())
+            if live and bet
+            else 0,
             "read": read,
             "bet": bet,
             "read_colours": marks.colours(read.spec.scenario.names) if read else {},

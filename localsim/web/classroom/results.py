@@ -23,7 +23,7 @@ from localsim.web.floor.state import Live
 SAME = {"turns": 1.0, "hits": 0.1}
 """Modes whose means differ by less than this have no difference: turns, and a share of talks."""
 FEWEST_JUDGED = 3
-"""With fewer talks of a mode its share of early hits says nothing: one guess would decide the bet."""
+"""With fewer talks of a mode its share of untold hits says nothing: one guess would decide the bet."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class ModeRow:
 
     @property
     def hits(self) -> tuple[int, int]:
-        """How many talks have an early hit, of those that are judged."""
+        """How many talks have an untold hit, of those that are judged."""
         judged = [talk.hit for talk in self.talks if talk.hit is not None]
         return sum(judged), len(judged)
 

@@ -5,6 +5,7 @@ The sheets: what to say in 45 minutes, the hand-out, its solution, and role card
 
 from __future__ import annotations
 
+import shlex
 import time
 from typing import Any
 
@@ -17,9 +18,11 @@ from localsim.conversation.scenario import Scenario
 from localsim.conversation.transcript import Transcript
 from localsim.conversation.visibility import observe
 from localsim.machine.room import qr_svg
+from localsim.paths import db_option
 from localsim.web.classroom import results, telling
-from localsim.web.classroom.hall import HERE_S, MOST_SEATS, Hall
-from localsim.web.classroom.phone_pages import hall_of, revealed_in
+from localsim.web.classroom.hall import HERE_S, MOST_SEATS, ClassOpening, Hall
+from localsim.web.classroom.phone_pages import hall_of, revealed_in, state_of
+from localsim.web.classroom.replaying import is_earlier
 from localsim.web.floor.pages import hashed, remembered, secret_of
 from localsim.web.guard import SentForm, address_of, equal, is_loopback, number_in, posted, shown
 from localsim.web.phrases.table import Phrases, Refused
@@ -80,7 +83,9 @@ def sure(request: Request) -> Response:
     hall = hall_for_teacher(request)
     if hall.register.revealed:
         return RedirectResponse("/class/room", 303)
-    return page(request, "class/sure", **_values(hall, request))
+    with hall.changed:
+        reading = sum(state_of(hall, seat) == "read" for seat in hall.register.seats.values() if seat.key)
+    return page(request, "class/sure", reading=reading, **_values(hall, request))
 
 
 def _stage(hall: Hall) -> str:
@@ -125,6 +130,7 @@ def _values(hall: Hall, request: Request) -> dict[str, Any]:
         "waiting": sum(seat["waits"] for seat in seats),
         "problem": hall.problem,
         "run": hall.opening.run_id,
+        "report": f"localsim report {hall.opening.run_id}{db_option(hall.store.path)}",
     }
 
 
@@ -190,7 +196,20 @@ def sheets(request: Request) -> Response:
         shown=[wanted] if wanted in PARTS else list(PARTS),
         cards=[_card(scenario, mode, role) for mode in hall.opening.modes for role in scenario.names],
         tongue=hall.tongues[scenario.id],
+        command=_command(hall),
     )
+
+
+def _command(hall: Hall) -> str:
+    """The command that begins such a class."""
+    opening, chosen = hall.opening, [loaded.scenario.id for loaded in hall.scenarios]
+    if opening.alone and not is_earlier(opening.computer):
+        chosen += ["--with", opening.computer]
+    if len(opening.modes) == 1:
+        chosen += ["--mode", *opening.modes]
+    if opening.language != ClassOpening.language:
+        chosen += ["--language", opening.language]
+    return shlex.join(["localsim", "class", *chosen])
 
 
 def _card(scenario: Scenario, mode: Mode, role: str) -> dict[str, object]:

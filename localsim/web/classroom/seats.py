@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import product
 from typing import Literal
 
 from localsim.conversation.episode import Mode
@@ -16,7 +19,7 @@ Guess = Literal["agents", "mindreaders", "same"]
 """An answer to a question which mode has more or less of something; `same` for no difference."""
 GUESSES: tuple[Guess, ...] = ("mindreaders", "agents", "same")
 Question = Literal["turns", "hits"]
-"""What the modes are compared by: which needs fewer turns, and which has more early hits."""
+"""What the modes are compared by: which needs fewer turns, and which has more untold hits."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +60,10 @@ class Register(State[Meeting]):
         seed: int,
         events: Iterable[Event] = (),
         modes: Sequence[Mode] = MODES,
+        open: frozenset[int] = frozenset(),
     ) -> None:
-        """`scenarios`: the roles of each scenario."""
-        self.scenarios, self.seed, self.modes = scenarios, seed, modes
+        """`scenarios`: the roles of each scenario; `open`: those with nothing that a talk gives away."""
+        self.scenarios, self.seed, self.modes, self.open = scenarios, seed, modes, open
         self.seats: dict[int, Seat] = {}
         self.revealed = False
         super().__init__(events)
@@ -101,31 +105,57 @@ class Register(State[Meeting]):
         """The role of a seat in its newest talk. Raises KeyError without one."""
         return self.meetings[seat.talk or 0].role_of(seat.number)
 
-    def next_size(self) -> int:
-        """The number of roles of the next talk."""
-        return len(self.scenarios[self._condition(len(self.meetings) + 1)[0]])
+    def known(self, number: int) -> set[int]:
+        """The scenarios whose answer a seat knows, as it has played them or read a talk on them."""
+        read = {bet.about for bet in self.seats[number].bets.values()}
+        talks = [talk for talk in self.meetings.values() if number in talk.people.values() or talk.number in read]
+        return {talk.scenario for talk in talks} - self.open
 
-    def _condition(self, number: int) -> tuple[int, Mode]:
-        """The scenario and mode of a talk, drawn so that every mode comes before one comes again.
+    def has_left(self, number: int) -> bool:
+        """True if there is a scenario whose answer a seat does not know."""
+        return len(self.known(number)) < len(self.scenarios)
 
-        Each block of talks has every scenario in every mode once.
+    def is_apart(self, number: int, talk: int) -> bool:
+        """True if a talk is none of the seat's own and not drawn beside one: a neighbour has another mode."""
+        own = [each.number for each in self.meetings.values() if number in each.people.values()]
+        return (talk - 1) // len(self.modes) not in {(each - 1) // len(self.modes) for each in own}
+
+    def next_talk(self, waiting: Sequence[int], *, alone: bool = False) -> Event | None:
+        """The event that puts the first seats that can into the next talk; None if too few wait.
+
+        `alone`: the computer takes the other roles. They get the first scenario and mode whose answer they do not know.
         """
-        turn, place = divmod(number - 1, len(self.modes))
-        block, shift = divmod(turn, len(self.scenarios))
-        scenarios, modes = list(range(len(self.scenarios))), list(enumerate(self.modes))
-        random.Random(f"{self.seed}/{block}").shuffle(scenarios)
-        random.Random(f"{self.seed}/{block}/{shift}").shuffle(modes)
-        offset, mode = modes[place]
-        return scenarios[(shift + offset) % len(scenarios)], mode
+        had = Counter((talk.scenario, talk.mode) for talk in self.meetings.values())
+        known = {number: self.known(number) for number in waiting}
 
-    def next_talk(self, seats: Sequence[int]) -> Event:
-        """The event that puts seats into the next talk."""
-        number = len(self.meetings) + 1
-        scenario, mode = self._condition(number)
-        index = sum((meeting.scenario, meeting.mode) == (scenario, mode) for meeting in self.meetings.values())
-        roles = list(self.scenarios[scenario])
+        def place(each: tuple[int, Mode]) -> tuple[int, int]:
+            return had[each], _places(len(self.scenarios), tuple(self.modes), self.seed, had[each])[each]
+
+        for scenario, mode in sorted(product(range(len(self.scenarios)), self.modes), key=place):
+            size = 1 if alone else len(self.scenarios[scenario])
+            able = [number for number in waiting if scenario not in known[number]]
+            if len(able) >= size:
+                return self._talk(able[:size], scenario, mode, had[scenario, mode])
+            if able and len(waiting) < size:
+                return None  # more phones may come
+        return None
+
+    def _talk(self, seats: Sequence[int], scenario: int, mode: Mode, index: int) -> Event:
+        number, roles = len(self.meetings) + 1, list(self.scenarios[scenario])
         random.Random(f"{self.seed}/{number}").shuffle(roles)
         people = dict(zip(roles, seats, strict=False))
         return {
             "event": "talk", "talk": number, "scenario": scenario, "mode": mode, "index": index, "people": people,
         }  # fmt: skip
+
+
+@lru_cache(maxsize=64)
+def _places(count: int, modes: tuple[Mode, ...], seed: int, block: int) -> dict[tuple[int, Mode], int]:
+    """Scenario and mode of a talk -> their place in a block, which has each once, every mode before one comes again."""
+    scenarios, drawn = list(range(count)), list[tuple[int, Mode]]()
+    random.Random(f"{seed}/{block}").shuffle(scenarios)
+    for shift in range(count):
+        turn = list(enumerate(modes))
+        random.Random(f"{seed}/{block}/{shift}").shuffle(turn)
+        drawn += [(scenarios[(shift + offset) % count], mode) for offset, mode in turn]
+    return {each: place for place, each in enumerate(drawn)}

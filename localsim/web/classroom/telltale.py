@@ -1,4 +1,4 @@
-"""The talk that the reveal shows: the one with the earliest line that nobody could know from the talk."""
+"""The talk that the reveal shows: the one with the earliest untold hit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LESSON = "mutual_friends_05"
 
 @dataclass(frozen=True)
 class Telltale:
-    """A talk with a line that nobody could know, or could have been expected to."""
+    """A talk with an untold hit."""
 
     number: int
     """That of the talk in the class; 0 for scripted players."""
@@ -30,23 +30,30 @@ class Telltale:
     names: tuple[str, ...]
     turns: Sequence[Turn]
     marked: frozenset[int]
-    """The turns that nobody could know from the talk."""
+    """The untold hits to show."""
 
 
 def found_in(lives: Iterable[Live]) -> Telltale | None:
     """The talk of mindreaders whose line comes earliest, then by number; None if no talk has one.
 
-    An agent sees no other side: its early hit is luck, or was worked out from words that the rules did not read.
+    An agent sees no other side: its untold hit is luck, or was worked out from words that the rules did not read. So
+    can an answer be, where the question before it tells a part.
     """
-    live = min(
-        (live for live in lives if live.completed and live.hits and live.meeting.mode == "mindreaders"),
-        key=lambda live: (min(live.hits), live.meeting.number),
-        default=None,
-    )
-    if live is None:
+    seen = [(live, own_hits(live)) for live in lives if live.completed and live.meeting.mode == "mindreaders"]
+    first = min(((min(hits), live.meeting.number, live, hits) for live, hits in seen if hits), default=None)
+    if first is None:
         return None
-    names = live.spec.scenario.names
-    return Telltale(live.meeting.number, live.meeting.mode, names, tuple(live.turns), frozenset(live.hits))
+    *_, live, hits = first
+    return Telltale(live.meeting.number, "mindreaders", live.spec.scenario.names, tuple(live.turns), hits)
+
+
+def own_hits(live: Live) -> frozenset[int]:
+    """The hits of a talk that are the speaker's own guess or question, and not the answer to a question."""
+    counted = family_of(live.spec.scenario.family).hits
+    if counted is None or not counted.answers_are_hinted:
+        return frozenset(live.hits)
+    asks = {turn.index for turn in live.turns if "?" in turn.action.text}
+    return frozenset(hit for hit in live.hits if hit in asks or hit - 1 not in asks)
 
 
 def scripted_in(scenarios: Sequence[LoadedScenario], seed: int) -> Telltale | None:

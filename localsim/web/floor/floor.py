@@ -27,6 +27,7 @@ from localsim.errors import DatabaseError, LocalsimError, ModelMissing
 from localsim.evaluators.leaks import search
 from localsim.evaluators.play.language import language_of
 from localsim.families import family_of
+from localsim.paths import db_option
 from localsim.reports.evidence.turns import hits_in
 from localsim.runs import runner
 from localsim.runs.plan import Plan
@@ -398,7 +399,9 @@ class Floor(runner.Guests):
             search(self.store, [self.run_id], self._say)
         except (ModelMissing, DatabaseError) as error:
             self._say(f"leaks were not looked for: {error.message}")
-        self._say(f"its talks: localsim view; success, turns and leaks in each mode: localsim report {self.run_id}")
+        where = db_option(self.store.path)
+        report = f"localsim report {self.run_id}{where}"
+        self._say(f"its talks: localsim view{where}; success, turns and leaks in each mode: {report}")
 
     def _store_answers(self, patience_s: float) -> None:
         self._answers_at = time.monotonic() + _ANSWERS_EVERY_S

@@ -1,0 +1,130 @@
+"""Another talk, the sheets to print and the last lines of a class."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from localsim.paths import database_path, db_option
+from localsim.web.classroom.seats import MODES, Register
+from tests.test_class import SCENARIOS, app_of, hall_at, joined
+from tests.test_class_trouble import said_goodbye, until
+from tests.web_server import field
+
+
+def seated(*numbers: int, open: frozenset[int] = frozenset()) -> Register:
+    """Two scenarios of two roles, on which the first four seats have played one talk each."""
+    register = Register([("Ana", "Bo"), ("Cy", "Di")], 5, open=open)
+    for number in numbers:
+        register.apply({"event": "sit", "seat": number, "key": str(number)})
+    for pair in ([1, 2], [3, 4]):
+        event = register.next_talk(pair)
+        assert event is not None
+        register.apply(event)
+    assert register.meetings[1].scenario != register.meetings[2].scenario
+    return register
+
+
+def test_another_talk_is_on_a_scenario_that_nobody_in_it_has_played_or_read() -> None:
+    register = seated(1, 2, 3, 4, 5)
+    first, second = (register.meetings[number].scenario for number in (1, 2))
+    event = register.next_talk([1, 2])
+    assert event is not None and event["scenario"] == second and event["people"].keys() == {*register.scenarios[second]}
+    assert register.next_talk([1, 3]) is None, "each has played what the other has not"
+    event = register.next_talk([1, 3, 5])
+    assert event is not None and 5 in event["people"].values()
+    register.apply({"event": "bet", "seat": 1, "talk": 1, "about": 2, "saw": True})
+    assert register.known(1) == {first, second} and not register.has_left(1)
+    assert register.next_talk([1, 2]) is None and register.next_talk([1], alone=True) is None
+    event = register.next_talk([1, 2, 5])
+    assert event is not None and set(event["people"].values()) == {2, 5} and event["scenario"] == second
+
+
+def test_a_scenario_in_which_nobody_hides_anything_can_be_played_again() -> None:
+    register = seated(1, 2, 3, 4, open=frozenset({0, 1}))
+    assert register.has_left(1) and register.next_talk([1, 3]) is not None
+
+
+def test_a_larger_talk_waits_for_its_phones() -> None:
+    register = Register([("Ana", "Bo", "Cy"), ("Di", "Ed")], 5)
+    for number in range(1, 4):
+        register.apply({"event": "sit", "seat": number, "key": str(number)})
+    sizes = [len(event["people"]) for count in (1, 2, 3) if (event := register.next_talk([*range(1, count + 1)]))]
+    assert sizes in ([2, 2], [3]), "the scenario that comes next is not passed over for want of phones"
+
+
+def test_talks_of_returning_phones_stay_balanced() -> None:
+    register = Register([("Ana", "Bo"), ("Cy", "Di")], 5)
+    for number in range(1, 17):
+        register.apply({"event": "sit", "seat": number, "key": str(number)})
+    for _ in range(2):
+        for seat in range(1, 17, 2):
+            event = register.next_talk([seat, seat + 1])
+            assert event is not None
+            register.apply(event)
+    counts = [(talk.scenario, talk.mode) for talk in register.meetings.values()]
+    assert {counts.count((scenario, mode)) for scenario in (0, 1) for mode in MODES} == {4}
+
+
+def test_a_phone_without_another_scenario_is_told_so(tmp_path: Path) -> None:
+    with hall_at(tmp_path / "n.duckdb", *SCENARIOS) as hall, app_of(hall) as one, app_of(hall) as two:
+        keys = [(client, field(client.get("/class").text, "csrf")) for client in (one, two)]
+        for client, _ in keys:
+            joined(client)
+        for number, scenarios_left in ((1, True), (2, False)):
+            speaker = said_goodbye(hall, (one, two), number)
+            page = speaker.get("/class").text
+            bet = {"csrf": field(page, "csrf"), "turns": "agents", "hits": "same"}
+            page = speaker.post("/class/bet", data=bet).text
+            assert ("Another talk" in page) is scenarios_left
+            assert ("You have played or read every scenario of this class" in page) is not scenarios_left
+            assert "1 phone of this talk has not bet yet." in speaker.get("/class/part?on=done").text
+            for client, csrf in keys:
+                client.post("/class/again", data={"csrf": csrf})
+        assert len(hall.live) == 2 and hall.live[1].meeting.scenario != hall.live[2].meeting.scenario
+
+
+def test_the_last_lines_name_the_database_that_the_class_was_started_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, told = tmp_path / "a class.duckdb", list[str]()
+    with hall_at(path) as hall, app_of(hall) as one, app_of(hall) as two:
+        hall._say = told.append
+        for client in (one, two):
+            joined(client)
+        said_goodbye(hall, (one, two))
+        hall.end()
+        until(lambda: hall.register.closed)
+        hall.leave()
+        page = one.get(f"/class/teacher?key={hall.opening.teacher}").text
+        where = f"--db {shlex.quote(str(path))}"
+        assert f"localsim report {hall.opening.run_id} --db " in page
+        assert told[-1].count(where) == 2, "view and report"
+    monkeypatch.setenv("LOCALSIM_DB", str(path))
+    assert database_path() == path and db_option(path) == ""
+
+
+def test_the_solution_has_the_numbers_of_the_hand_out_and_each_names_its_command(tmp_path: Path) -> None:
+    with hall_at(tmp_path / "s.duckdb") as hall, app_of(hall, "de") as teacher:
+        teacher.get(f"/class/teacher?key={hall.opening.teacher}")
+        found = {}
+        for part in ("students", "solution"):
+            page = teacher.get(f"/class/sheets?only={part}").text
+            found[part] = re.findall(r"<b>(\d[a-d])</b>", page)
+            assert f"<code>localsim class {' '.join(SCENARIOS)}</code>" in page
+        assert found["students"] == found["solution"] == ["1a", "1b", "1c", "2a", "2b", "2c", "2d"]
+
+
+def test_the_own_side_stands_first_on_a_phone_that_sees_both(tmp_path: Path) -> None:
+    with hall_at(tmp_path / "o.duckdb") as hall, ExitStack() as phones:
+        clients = [phones.enter_context(app_of(hall)) for _ in range(4)]
+        for client in clients:
+            joined(client)
+        live = next(live for live in hall.live.values() if live.meeting.mode == "mindreaders")
+        page = clients[min(live.meeting.people.values()) - 1].get("/class").text
+        panels = re.findall(r'<section class="panel" aria-label="([^"]+)"', page)
+        assert panels[0] == "Your side" and len(panels) == 2
