@@ -249,6 +249,9 @@ def test_a_real_model_judges_a_talk(played: tuple[Store, str]) -> None:
     assert "weights" in said[0], "memory is stated before the judge is loaded"
     for question, result in zip(asked, found, strict=True):
         assert result.read(question.verdict.read) is not None
+    first, *others = (result.result for result in found)
+    assert first.shared_tokens == 0
+    assert all(each.shared_tokens > first.evaluated_tokens / 2 for each in others), "they read the talk once"
 
 
 # ---- the more natural of two ---------------------------------------------------------------------------------------
