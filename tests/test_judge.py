@@ -16,6 +16,7 @@ from localsim.backends.scripted import ScriptedBackend
 from localsim.cli import cli
 from localsim.conversation.episode import Score
 from localsim.conversation.grants import condition_name
+from localsim.conversation.requests import Generation
 from localsim.evaluators import asking, choosing, evaluate, judge
 from localsim.evaluators.asking import Verdict
 from localsim.reports.validity import judges
@@ -249,7 +250,7 @@ def test_a_real_model_judges_a_talk(played: tuple[Store, str]) -> None:
     assert "weights" in said[0], "memory is stated before the judge is loaded"
     for question, result in zip(asked, found, strict=True):
         assert result.read(question.verdict.read) is not None
-    first, *others = (result.result for result in found)
+    first, *others = (result.reply for result in found if isinstance(result.reply, Generation))
     assert first.shared_tokens == 0
     assert all(each.shared_tokens > first.evaluated_tokens / 2 for each in others), "they read the talk once"
 
