@@ -9,7 +9,6 @@ Every number of the page is read from the files of the studies; a test compares 
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -28,8 +27,8 @@ from scripts.tables import markdown_table  # noqa: E402
 
 DOCS = ROOT / "docs"
 FOLDER, PAGE, PICTURE = DOCS / "results", DOCS / "results.md", DOCS / "results.svg"
-KEPT = (FILE, "study.md", "report.html", "tables")
-"""Files of a study that are published; its database stays with whoever ran it."""
+KEPT = (FILE, "study.md", "report.html")
+"""Files of a study that are published beside its tables; its database stays with whoever ran it."""
 SCALE = 10
 """The paper's goal scores go from 0 to this."""
 
@@ -40,15 +39,15 @@ def published() -> list[Finished]:
 
 
 def add(study: Path, name: str) -> None:
-    """Copy a finished study to docs/results/NAME."""
+    """Copy a finished study to docs/results/NAME, without the places where its files stood."""
     read(study)
-    target = FOLDER / name
-    target.mkdir(parents=True, exist_ok=True)
-    for part in KEPT:
-        if (study / part).is_dir():
-            shutil.copytree(study / part, target / part, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.tex"))
-        else:
-            shutil.copy(study / part, target / part)
+    for file in (
+        each for part in KEPT for each in ([study / part] if part != "tables" else study.glob("tables/*.csv"))
+    ):
+        target = FOLDER / name / file.relative_to(study)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        text = file.read_text(encoding="utf-8")
+        target.write_text(text.replace(f"{study.resolve()}/", ""), encoding="utf-8", newline="")
 
 
 # ---- the page --------------------------------------------------------------------------------------------------------

@@ -158,11 +158,8 @@ def _estimate(row: Mapping[str, Any]) -> Estimate:
 
 TELLS = 0.2
 """A difference of success of this size should be told: what would be needed for it is said where nothing is."""
-SOUNDS = {
-    ("mindreaders", "agents"): "Mindreaders",
-    ("script", "agents"): "Scripts",
-    (FINE_TUNED, "agents"): "Agents-ft",
-}
+SOUNDS = {"Mindreaders": "mindreaders", "Scripts": "script", "Agents after learning from scripts": FINE_TUNED}
+"""Name of each condition whose talks the paper finds more natural than agents' -> its label."""
 
 
 def claims(found: Sequence[Finished]) -> Table:
@@ -175,10 +172,9 @@ def claims(found: Sequence[Finished]) -> Table:
         for family in in_order({place.family for each in found for place in each.differences}):
             cells = [_succeeds(each, Place(family, cause), gains=cause == CONTRASTS["information"]) for each in found]
             rows.append([claim, title_of(family_of(family)), *cells])
-    for pair, name in SOUNDS.items():
-        rows.append(
-            [f"{name} sound more natural than agents", "all", *(_sounds(each.natural.get(pair)) for each in found)]
-        )
+    for name, condition in SOUNDS.items():
+        cells = [_sounds(each.natural.get((condition, "agents"))) for each in found]
+        rows.append([f"{name} sound more natural than agents", "all", *cells])
     return Table("The paper's claims", ["claim", "task", *_heads(found)], rows, words=2 + len(found))
 
 
@@ -188,7 +184,7 @@ def _succeeds(each: Finished, place: Place, *, gains: bool) -> str:
     if value is None:
         return "not asked"
     if place.family in each.withheld:
-        return "cannot be told: too many talks are no conversations"
+        return "cannot be told: too many talks are no conversations, so a larger model is needed"
     text = _cell(value, points=True).removesuffix(" *")
     if value.p is not None and value.p <= LEVEL:
         return f"{'yes' if (value.value > 0) == gains else 'no'}: {text}"
