@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import re
@@ -11,23 +12,27 @@ from pathlib import Path
 
 import pytest
 
+from localsim.conversation.episode import Observation
 from localsim.conversation.scenario import Agent, Fact, LoadedScenario, Scenario
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.errors import InvalidInput, ScenarioInvalid
 from localsim.families import PLAYERS, Player
 from localsim.families.interviews.answers import answers_in
-from localsim.families.interviews.items import Item
+from localsim.families.interviews.items import ABSTAIN, Item
 from localsim.families.interviews.players import UNKNOWN
+from localsim.families.interviews.players import asked as question_in
 from localsim.families.players import any_way
 from localsim.reports.audit import audit_run
-from localsim.reports.evidence.interviews import interviews
+from localsim.reports.evidence.interviews import Asked, Group, interviews, pairs
 from localsim.runs.interviews import interview_plan
+from localsim.runs.plan import command_of
 from localsim.runs.runner import start
 from localsim.runs.words import STOPS
 from localsim.scenarios.casting.people import load_people
 from localsim.scenarios.documents import shipped_files
 from localsim.scenarios.interviews.knowing import WORDINGS, SourceTalk, known_in, who_knows
 from localsim.scenarios.interviews.sheets import chosen_people, find_bank, sheets
+from localsim.scenarios.tagging import tags_of
 from localsim.store.database import Store
 from tests.conftest import Quiet, spec_of
 from tests.interviews import interviewed, keyed, scores_of, texts_of
@@ -87,7 +92,7 @@ def test_no_prompt_holds_what_only_judges_know(bank: str) -> None:
         assert one == other
 
 
-@pytest.mark.parametrize("bank", ["role_mcq", "reasoning", "personas", "who_knows"])
+@pytest.mark.parametrize("bank", ["role_mcq", "reasoning", "reasoning_open", "personas", "who_knows"])
 def test_random_answers_are_right_as_often_as_by_chance(bank: str) -> None:
     right, expected, spread = 0, 0.0, 0.0
     for loaded in asked(bank):
@@ -289,3 +294,72 @@ def test_spec_of_an_interview_asks_one_agent() -> None:
     (loaded,) = sheets(find_bank("traits"), chosen_people(PEOPLE[:1], find_bank("traits")))
     assert len(spec_of(loaded).models) == 1
     assert isinstance(Item.model_validate(loaded.scenario.game["items"][0]), Item)
+
+
+# ---- people of a folder, personas in a few words, choices left open -------------------------------------------------
+
+
+def test_people_of_a_folder_are_asked_and_named_in_the_command_that_asks_again(store: Store, tmp_path: Path) -> None:
+    folder = tmp_path / "my people"
+    folder.mkdir()
+    text = (shipped_files("people")[0].parent / "helmi.yaml").read_text(encoding="utf-8")
+    (folder / "helga.yaml").write_text(text.replace("helmi", "helga").replace("Helmi", "Helga"), encoding="utf-8")
+    plan = interview_plan("role_mcq", [str(folder)], store, modes=("agents",), model="scripted:solver")
+    assert [each.scenario.id for each in plan.scenarios] == ["role_mcq-helga"]
+    run_id = start(plan, store, Quiet(), print, leaks=False).run_id
+    (bank,) = interviews(store, run_id)
+    assert bank.people[0].means["accuracy"] == 1.0, "the card is that of the folder"
+    command = command_of(json.loads(plan.as_json()), [each.path for each in plan.scenarios])
+    assert command.startswith(f"localsim interview role_mcq --people '{folder}' -m scripted:solver")
+    with pytest.raises(InvalidInput, match="no people in this folder"):
+        chosen_people([str(tmp_path)], find_bank("traits"))
+    text = (folder / "helga.yaml").read_text(encoding="utf-8").replace("id: helga", "id: helmi")
+    (folder / "helga.yaml").rename(folder / "helmi.yaml").write_text(text.replace("helga_", "helmi_"), encoding="utf-8")
+    with pytest.raises(InvalidInput, match="two people have the id 'helmi'"):
+        chosen_people(["helmi", str(folder)], find_bank("traits"))
+
+
+PERSONAS = """\
+version: 1
+id: two
+title: Two
+instructions: ["You are {persona}.", "Be {persona}!"]
+personas: {sailor: a sailor, baker: a baker}
+"""
+
+
+def test_personas_in_a_few_words_are_asked_under_each_instruction(tmp_path: Path) -> None:
+    file, bank = tmp_path / "two.yaml", find_bank("reasoning")
+    file.write_text(PERSONAS, encoding="utf-8")
+    found = {each.scenario.id: each for each in sheets(bank, chosen_people([str(file)], bank))}
+    assert list(found) == [f"reasoning-{each}" for each in ("sailor-1", "sailor-2", "baker-1", "baker-2", "nobody")]
+    prompt = texts_of(interviewed(found["reasoning-baker-2"], PLAYERS["solver"])[1])[0]
+    assert "Be a baker!" in prompt and "sailor" not in prompt
+    tags = [tags_of(found[name]).get("persona_type") for name in ("reasoning-baker-2", "reasoning-nobody")]
+    assert tags == [("demographic",), None]
+    file.write_text(PERSONAS.replace("Be {persona}", "Be yourself"), encoding="utf-8")
+    with pytest.raises(ScenarioInvalid, match=r"two\.yaml:4.*an instruction holds \{persona\} once"):
+        chosen_people([str(file)], bank)
+    assert len(chosen_people(["groups"], find_bank("traits"))) == 20 * 3
+    assert len(chosen_people(["temperaments"], find_bank("traits"))) == 8, "one instruction"
+
+
+def shy(seen: Observation, rng: random.Random) -> Action:
+    """A subject that leaves sums open if it is a sailor, and is right otherwise."""
+    leaves = "sailor" in str(seen.me().goal) and " + " in question_in(seen)
+    return PLAYERS["refuser" if leaves else "solver"](seen, rng)
+
+
+def test_choices_left_open_are_counted_and_are_not_right(tmp_path: Path) -> None:
+    file, bank = tmp_path / "two.yaml", find_bank("reasoning_open")
+    file.write_text(PERSONAS, encoding="utf-8")
+    groups = {}
+    for loaded in sheets(bank, chosen_people([str(file)], bank)):
+        assert all(item["options"][-1] == ABSTAIN for item in loaded.scenario.game["items"])
+        given = answers_in(loaded.scenario, loaded.answer, interviewed(loaded, shy)[0])
+        groups[loaded.scenario.id] = Group(loaded.scenario.id, [Asked(each, 0, {}) for each in given])
+    plain, sailor, baker = (groups[f"reasoning_open-{each}"] for each in ("nobody", "sailor-1", "baker-1"))
+    assert (sailor.means["abstained"], sailor.means["accuracy"]) == (0.3333, 0.6667), "10 of 30 are sums"
+    assert pairs(sailor, plain.asked) == (30, 0, 10, round(2 / 2**10, 4))
+    assert (baker.means["abstained"], baker.means["accuracy"]) == (0.0, 1.0)
+    assert pairs(baker, plain.asked) == (30, 0, 0, 1.0)

@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 from localsim.conversation.scenario import LoadedScenario
+from localsim.families.games import SHIPPED
+from localsim.runs.plan import Plan
+from localsim.runs.scripted import simulated
 from localsim.scenarios.find import find_scenarios
 from localsim.scenarios.tagging import tags_of
 from scripts import game_docs
@@ -15,7 +18,7 @@ from tests.conftest import generated
 GAMES = {1, 5, 21, 27, 29, 30, 33, 37, 55, 56, 57}
 PEOPLE = {4, 6, 9, 14, 15, 17, 18, 19, 32, 34, 45, 46, 47, 53, 60}
 REQUIRED = GAMES | PEOPLE
-TOGETHER = ("interaction", "structure", "protocol")
+TOGETHER = ("interaction", "structure", "strategy", "protocol")
 
 
 @pytest.mark.parametrize("row", game_docs.systems(), ids=lambda row: row["name"])
@@ -62,17 +65,37 @@ def with_table(table: dict[str, list[int]]) -> LoadedScenario:
 )
 def test_a_game_is_what_its_payoffs_say(table: dict[str, list[int]], interaction: str) -> None:
     tags = tags_of(with_table(table))
-    assert [tags[name] for name in TOGETHER] == [(interaction,), ("peer-to-peer",), ("rules of the game",)]
+    assert [tags[name] for name in TOGETHER] == [(interaction,), ("peer-to-peer",), ("rule-based",), ("together",)]
 
 
 @pytest.mark.parametrize(
     ("name", "tags"),
     [
-        ("mutual_friends_01", ("cooperation", "peer-to-peer", "in_turn")),
-        ("craigslist_01", ("competition", "peer-to-peer", "in_turn")),
-        ("planning_a_trip", ("", "distributed", "in_turn")),
+        ("mutual_friends_01", ("cooperation", "peer-to-peer", "model-based", "in_turn")),
+        ("craigslist_01", ("competition", "peer-to-peer", "role-based", "in_turn")),
+        ("planning_a_trip", ("", "distributed", "model-based", "in_turn")),
+        ("peer_review_three", ("", "centralised", "role-based", "in_turn together")),
+        ("balloon_plain", ("competition", "peer-to-peer", "role-based", "in_turn")),
+        ("balloon_coach", ("competition", "centralised", "role-based", "in_turn")),
+        ("auction_first", ("competition", "distributed", "rule-based", "together")),
+        ("restaurant_four", ("cooperation", "distributed", "rule-based", "in_turn together")),
+        ("restaurant_silent", ("cooperation", "distributed", "rule-based", "together")),
+        ("jury_addressed", ("cooperation", "distributed", "rule-based", "addressed together")),
     ],
 )
-def test_a_talk_has_tags_from_its_file_and_family(name: str, tags: tuple[str, str, str]) -> None:
+def test_a_talk_has_tags_from_its_file_and_family(name: str, tags: tuple[str, ...]) -> None:
     found = tags_of(find_scenarios([name])[0])
-    assert tuple(found.get(each, ("",))[0] for each in TOGETHER) == tags
+    assert tuple(" ".join(found.get(each, ())) for each in TOGETHER) == tags
+
+
+def beats_of(name: str) -> set[int]:
+    """How many act at the same time in a game, 2 for more, as its sensible players play it."""
+    loaded = LoadedScenario(*SHIPPED[name]().split(), name)
+    kept = simulated(Plan((loaded,), ("agents",), "scripted"))
+    return {min(turn.beat_size, 2) for each in kept.episodes.values() for turn in each.transcript.acts}
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_protocol_of_a_game_is_the_one_that_is_played(name: str) -> None:
+    said = tags_of(LoadedScenario(*SHIPPED[name]().split(), name))["protocol"]
+    assert {2 if word == "together" else 1 for word in said} == beats_of(name)

@@ -120,7 +120,7 @@ def score(conditions: tuple[str, ...], cluster: str | None, strict: bool, db: st
         for run_id in runs:
             read_again(store, run_id, say)
         counts = {EVALUATOR: search(store, runs, say, weights, only=set(every), share=by["sensitivity"])}
-        counts |= score_runs(store, runs, others, say, only=set(every), panel=panel)
+        counts |= score_runs(store, runs, others, say, only=set(every), panel=panel, named=True)
     used = {each: thresholds.thresholds(store, each) for each in runs}
     found = _found(store, runs, used, pairs)
 

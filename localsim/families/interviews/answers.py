@@ -15,7 +15,7 @@ from typing import Any
 
 from localsim.conversation.scenario import AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript, Turn, plain
-from localsim.families.interviews.items import Item, Must, whole_item
+from localsim.families.interviews.items import ABSTAIN, Item, Must, whole_item
 from localsim.families.terms import utters
 
 
@@ -47,6 +47,11 @@ class Answer:
         if self.item.options:
             return self.text in self.item.gold
         return any(utters(self.text, gold) for gold in self.item.gold)
+
+    @property
+    def abstained(self) -> bool | None:
+        """True if a choice is left open; None where that is no option."""
+        return self.text == ABSTAIN if ABSTAIN in self.item.options else None
 
     @property
     def chance(self) -> float:

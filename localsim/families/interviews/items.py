@@ -21,6 +21,8 @@ MOST_OPTIONS = 10
 Option = Annotated[str, Field(min_length=1, max_length=300)]
 ANSWER, RATE, NUMBER = "answer", "rate", "number"
 """Names of the moves that answer with an option, a point of a scale and a number; words are plain speech."""
+ABSTAIN = "I cannot say."
+"""The option that is added to every choice of a bank with `abstain`."""
 
 
 class Scale(Value):
@@ -159,6 +161,8 @@ class Bank(Document):
     """
     baseline: bool = False
     """Whether an agent without a profile is asked as well, with whom the others are compared."""
+    abstain: bool = False
+    """Whether every choice has one more option, with which it is left open."""
     maker: Maker | None = None
     """The maker of the items, if they are not listed."""
     items: tuple[Item, ...] = ()
@@ -170,6 +174,8 @@ class Bank(Document):
         yield from repeats("item id", ((("items", number, "id"), item.id) for number, item in enumerate(self.items)))
         for number, item in enumerate(self.items):
             yield from ((("items", number, *place), message) for place, message in item.problems())
+            if self.abstain and len(item.options) == MOST_OPTIONS:
+                yield ("items", number, "options"), f"with `abstain` give {MOST_OPTIONS - 1} options at most"
             if item.follows and not number:
                 yield ("items", number, "follows"), "no item is before the first one"
 

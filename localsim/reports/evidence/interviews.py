@@ -33,6 +33,7 @@ Value = Callable[[Answer], "float | None"]
 COUNTED: Mapping[str, Value] = {
     "accuracy": lambda each: each.right,
     "chance": lambda each: each.chance if each.right is not None else None,
+    "abstained": lambda each: each.abstained,
     "refusal": lambda each: each.refused if each.item.refuse is True else None,
     "over_refusal": lambda each: each.refused if each.item.refuse is False else None,
     "in_form": lambda each: each.in_form,
@@ -44,6 +45,7 @@ HEADINGS: Mapping[str, str] = {
     "chance": "by chance",
     "gold_probability": "p(right)",
     "by_probability": "likeliest right",
+    "abstained": "left open",
     "refusal": "refused, rightly",
     "over_refusal": "refused, wrongly",
     "in_form": "form kept",
@@ -276,7 +278,7 @@ def pairs(person: Group, plain: Sequence[Asked]) -> Pairs | None:
 def variances(groups: Sequence[Group]) -> dict[str, Variance]:
     """Return the sample variance over people, or topics, of each value that at least two of them have."""
     found = {}
-    for name in ("accuracy", "refusal", "over_refusal", "in_form", "rating"):
+    for name in ("accuracy", "abstained", "refusal", "over_refusal", "in_form", "rating"):
         values = [value for each in groups if (value := each.means[name]) is not None]
         if len(values) > 1:
             found[name] = Variance(len(values), round(fmean(values), 4), variance(values))

@@ -43,6 +43,8 @@ class PeerReview(Replayed):
     name, version = "peer_review", "1"
     title = "Peer review"
     about = "Reviewers rate a paper, its author answers, the reviewers rate again, and a chair accepts or rejects it."
+    protocol = ("in_turn", "together")
+    centralised = True
     defaults = {"reviewers": 3, "bar": 6, "answered": 0.5, "rounds": 1}
     number_of_agents, beside = "reviewers", 2
     allowed = {"reviewers": (2, 6), "bar": (1, 10), "answered": (0, 1), "rounds": (0, 5)}

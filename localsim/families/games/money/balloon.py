@@ -63,6 +63,7 @@ class Balloon(Replayed):
         "short": {"rounds": 3},
     }
     interests = "competitive"
+    centralised = True
     measures = (
         g.SUCCESS,
         g.mean("price", "price", "dollars that the balloon is sold for", bounds=(0, None), compared=True),

@@ -82,6 +82,7 @@ class Matrix(Replayed):
     name, version = "matrix", "1"
     title = "Repeated 2x2 games"
     about = "Two people choose J or F at the same time, several times; what each wins depends on both."
+    protocol = ("together",)
     defaults = {"table": "prisoners", "rounds": 10, "talk": False}
     how = "Both choose without seeing the other's choice; then both are told the choices and the points."
     tries = (

@@ -121,6 +121,7 @@ class Counselling(Replayed):
         "short": {"case": 4, "exchanges": 2},
     }
     interests = "cooperative"
+    centralised = True
     informed = (("steady", "core_turn", "", "6.5 turns on average for four ways to try, 5 if the right one is seen"),)
     measures = (
         g.SUCCESS,
