@@ -129,6 +129,33 @@ def test_who_reads_the_card_knows_the_role_and_what_it_cannot_know() -> None:
         assert sum(own) < len(own) - 1, "without the card the own life is not known"
 
 
+def test_a_relative_is_found_in_two_steps_and_by_neither_alone() -> None:
+    """Who reads the card has 1; without the relations, or with the first option, nobody is beyond chance."""
+    bank = find_bank("relatives")
+    found = sheets(bank, chosen_people(["all"], bank))
+    assert len(found) >= 15
+    for loaded in found:
+        card = [fact.text for fact in loaded.scenario.agents[0].facts]
+        for item in loaded.scenario.game["items"]:
+            assert all(any(text.endswith(f" works as {option}.") for text in card) for option in item["options"])
+        assert scores_of(loaded, PLAYERS["solver"])["accuracy"] == 1.0
+    blind = []
+    for loaded in found:
+        (me,) = loaded.scenario.agents
+        bare = me.model_copy(update={"facts": tuple(fact for fact in me.facts if not fact.id.startswith("kin_"))})
+        without = LoadedScenario(loaded.scenario.model_copy(update={"agents": (bare,)}), loaded.answer, "x")
+        blind += [
+            answer.right
+            for index in range(4)
+            for answer in answers_in(loaded.scenario, loaded.answer, interviewed(without, PLAYERS["solver"], index)[0])
+        ]
+    assert abs(sum(blind) / len(blind) - 0.25) < 3.3 * math.sqrt(0.25 * 0.75 / len(blind)), (
+        "it is not known who is meant"
+    )
+    first = [scores_of(found[0], PLAYERS["first"], index)["accuracy"] or 0 for index in range(4)]
+    assert sum(first) / 4 == pytest.approx(0.25)
+
+
 def test_right_options_of_role_knowledge_are_on_no_other_side() -> None:
     people = load_people()
     for loaded in asked("role_mcq"):
@@ -162,14 +189,25 @@ def test_traits_have_as_many_reversed_items_as_not_and_distances_by_hand() -> No
         assert found["trait_distance"] == pytest.approx(sum(abs(50 - value) for value in card.values()) / len(card))
 
 
-def test_instructions_on_a_passage_have_twelve_sub_tasks() -> None:
+FIVE = ("kept_knowledge", "kept_style", "kept_turns", "kept_nested", "kept_priority")
+
+
+def test_instructions_on_a_passage_have_eighteen_sub_tasks_in_five_dimensions() -> None:
     for loaded in asked("rolemrc"):
         keys = loaded.answer.answer["items"]
-        assert len({key["about"] for key in keys.values()}) == 12
+        assert len({key["about"] for key in keys.values()}) == len(keys) == 18
+        right, wrong, refuser = (
+            {name: value for name, value in scores_of(loaded, player).items() if name.startswith("kept_")}
+            for player in (keyed(loaded, right=True), keyed(loaded, right=False), PLAYERS["refuser"])
+        )
+        assert right == dict.fromkeys(FIVE, 1.0) and wrong == dict.fromkeys(FIVE, 0.0)
+        # "I do not know that." keeps 2 of 4 plain questions, no narration, 1 of 2 second turns, no form, 1 of 2 orders.
+        assert tuple(refuser[name] for name in FIVE) == (0.5, 0.0, 0.5, 0.0, 0.5)
         texts = texts_of(interviewed(loaded, keyed(loaded, right=True))[1])
         ids = [item["id"] for item in loaded.scenario.game["items"]]
-        second = texts[ids.index("again_1")]
-        assert "three words at most" in second and "three words at most" not in texts[ids.index("again_1") + 1]
+        second = texts[ids.index("second_turn_1")]
+        assert "three words at most" in second and "three words at most" not in texts[ids.index("second_turn_1") + 1]
+        assert "has a gap" in texts[ids.index("second_turn_refuse_1")]
 
 
 def test_who_knows_what_follows_from_readers_and_terms() -> None:

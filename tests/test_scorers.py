@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 
 import pytest
@@ -9,7 +10,9 @@ import pytest
 from localsim import paths
 from localsim.errors import InvalidInput
 from localsim.evaluators.evaluate import evaluator_of
-from localsim.evaluators.scorers import SCORERS, Overlap, Refusal, Valence, words_of
+from localsim.evaluators.scorers import SCORERS, Overlap, Reference, Refusal, Valence, bleu, words_of
+from tests.conftest import generated
+from tests.games import play
 from tests.test_rubrics import talk
 
 
@@ -54,6 +57,40 @@ def test_overlap_is_one_for_the_own_passage_and_by_hand_for_others() -> None:
     assert values(Overlap(), ("Tess", "The early shift.")) == {}, "too few words"
     turned = values(Overlap(), ("Tess", "station the by cafe a"))
     assert turned["Tess", "overlap_own"] == pytest.approx(2 / 5), "the order counts"
+
+
+@pytest.mark.parametrize(
+    ("said", "wanted", "value"),
+    [
+        ("the cat sat", "the dog sat", (2 / 3 / 4 / 4) ** (1 / 3)),  # no pair in common: 1/4 each by smoothing
+        ("i doubt one thing the test is too small", "i doubt one thing an older method is missing", 0.3155984539112946),
+        ("the test", "i doubt one thing the test is too small", math.exp(1 - 9 / 2)),
+        ("i doubt the data are not open and so on", "i doubt the data are not open", 0.63894310424627285),
+        ("a b c", "a b c", 1.0),
+        ("x y", "a b", 0.0),
+        ("", "a b", 0.0),
+    ],
+)
+def test_bleu_is_that_of_sacrebleu_and_by_hand(said: str, wanted: str, value: float) -> None:
+    """The long values are those that sacrebleu 2.6.0 prints for the same words."""
+    assert bleu(said.split(), wanted.split()) == pytest.approx(value)
+
+
+def test_overlap_with_references_is_one_for_the_reference_itself_and_by_hand_for_others() -> None:
+    pytest.importorskip("rapidfuzz")
+    loaded = generated("peer_review", 1)
+    found = {
+        name: Reference().score(play(loaded, name), loaded.scenario, loaded.answer) for name in ("fair", "accept-all")
+    }
+    author, *reviewers, _chair = loaded.scenario.names
+    assert {(each.name, each.agent): each.value for each in found["fair"]} == {
+        (name, agent): pytest.approx(1)
+        for name in ("reference_bleu", "reference_rouge")
+        for agent in (author, *reviewers)
+    }
+    # "I have read the paper." against "I doubt one thing: ...", which has "I", and "the" in some doubts.
+    given = {each.agent: each.value for each in found["accept-all"] if each.name == "reference_rouge"}
+    assert given[author] == 0 and all(0 < (given[name] or 0) < 0.4 for name in reviewers)
 
 
 def test_refusals_are_counted_and_cited() -> None:

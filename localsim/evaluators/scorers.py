@@ -1,12 +1,14 @@
 """Scorers without a language model that run only when named: `localsim score RUN --evaluator valence`.
 
-Each counts words on the surface. What each cannot tell is in docs/rubrics.md. Two of them need `localsim[scorers]`.
+Each counts words on the surface. What each cannot tell is in docs/rubrics.md. Three of them need `localsim[scorers]`.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import statistics
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +18,7 @@ from localsim.conversation.scenario import Agent, AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript, Turn
 from localsim.errors import InvalidInput
 from localsim.evaluators.base import Scorer
+from localsim.families import family_of
 from localsim.families.interviews.answers import refused
 
 INSTALL = paths.installing("scorers")
@@ -102,13 +105,56 @@ class Refusal(Scorer):
         return found
 
 
-SCORERS: Mapping[str, Callable[[], Scorer]] = {each.name: each for each in (Valence, Overlap, Refusal)}
+class Reference(Scorer):
+    """How far turns have the words of references, where the family has some (`Family.reference_texts`).
+
+    For each turn BLEU with up to four words in a row (Papineni et al. 2002, https://aclanthology.org/P02-1040/;
+    exponential smoothing and effective order as in sacrebleu), and the F value of ROUGE-L.
+    """
+
+    name = "reference"
+    version = "1"
+
+    def __init__(self) -> None:
+        self._common = Overlap()._common
+
+    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+        """Return for each agent with references the means over its turns of `reference_bleu` and `reference_rouge`,
+        each from 0 to 1; a turn without words has 0.
+        """
+        found: dict[str, list[tuple[float, float]]] = {}
+        for index, text in family_of(scenario.family).reference_texts(transcript, scenario, answer).items():
+            said, wanted = words_of(transcript.turns[index].action.text), words_of(text)
+            rouge = 2 * int(self._common(said, wanted)) / (len(said) + len(wanted))
+            found.setdefault(transcript.turns[index].speaker, []).append((bleu(said, wanted), rouge))
+        names = ("reference_bleu", "reference_rouge")
+        return [
+            Score(name, statistics.fmean(values), agent=agent)
+            for agent, own in found.items()
+            for name, values in zip(names, zip(*own, strict=True), strict=True)
+        ]
+
+
+SCORERS: Mapping[str, Callable[[], Scorer]] = {each.name: each for each in (Valence, Overlap, Refusal, Reference)}
 """The scorers of localsim that run when they are named."""
 
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text in small letters, without punctuation."""
     return _WORD.findall(text.casefold())
+
+
+def bleu(said: Sequence[str], wanted: Sequence[str], most: int = 4) -> float:
+    """Return the BLEU of one text, from 0 to 1, with up to `most` words in a row, or as many as it has."""
+    logs, smooth = [], 1
+    for size in range(1, min(most, len(said)) + 1):
+        own, theirs = (Counter(zip(*(words[at:] for at in range(size)), strict=False)) for words in (said, wanted))
+        hits = (own & theirs).total()
+        if size == 1 and not hits:
+            return 0.0
+        smooth *= 1 if hits else 2
+        logs.append(math.log((hits or 1 / smooth) / own.total()))
+    return math.exp(statistics.fmean(logs) + min(0.0, 1 - len(wanted) / len(said))) if logs else 0.0
 
 
 def _by_agent(transcript: Transcript, scenario: Scenario) -> Iterator[tuple[Agent, list[Turn]]]:

@@ -229,6 +229,10 @@ class Family:
         """Return the outcome scores, each with the turns that are its evidence; a score that is unknown is left out."""
         raise NotImplementedError
 
+    def reference_texts(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> Mapping[int, str]:  # noqa: ARG002
+        """Return turn -> what a reference says in its place, for measures of overlap; {} without references."""
+        return {}
+
     def touches(self, transcript: Transcript, scenario: Scenario) -> Sequence[int] | None:  # noqa: ARG002 - overridden
         """Return the turns that come to the task, such as those that name a price; None if the family cannot tell."""
         return None

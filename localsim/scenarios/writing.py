@@ -19,8 +19,8 @@ from localsim.scenarios.casting.rules import load_situation, parse_situation
 from localsim.scenarios.casting.situations import filled
 from localsim.scenarios.documents import each_read, keys_of, shipped_files
 from localsim.scenarios.find import Source, people_beside, shipped_sources, sources_of
-from localsim.scenarios.parse import dump_scenario, parse_scenario, variants_in
 from localsim.scenarios.interviews.sheets import parse_personas
+from localsim.scenarios.parse import dump_scenario, parse_scenario, variants_in
 from localsim.scenarios.rubrics import parse_rubric
 from localsim.scenarios.tagging import Tags, tags_of, vocabulary
 

@@ -93,7 +93,7 @@ class Questions:
 class Interview(Family):
     """Items of a bank, put to one person."""
 
-    name, version = "interview", "1"
+    name, version = "interview", "2"
     title = "Interviews"
     about = "One person is asked the questions of a bank; nobody else takes part."
     invitation = "Answer the questions of an interview"
@@ -199,6 +199,11 @@ class Interview(Family):
                 found.append((place, f"no move of this scenario is called {whole.move!r}"))
         return found
 
+    def reference_texts(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> Mapping[int, str]:
+        """Return the right words of each open answer that has some."""
+        given = answers_in(scenario, answer, transcript)
+        return {each.turn.index: each.item.gold[0] for each in given if each.item.open and each.item.gold}
+
     def verdict(self, scores: Mapping[str, Score], answer: AnswerKey) -> Verdict | None:  # noqa: ARG002 - of the base
         """Return how many questions were answered right, refused, or in form; none of it is the goal of a person."""
         parts = [f"{MEANT[name]}: {scores[name].reason}." for name in MEANT if name in scores and scores[name].reason]
@@ -214,6 +219,8 @@ class Interview(Family):
         found += _mean("refusal", [(each, each.refused) for each in given if each.item.refuse is True], "refused")
         found += _mean("over_refusal", [(each, each.refused) for each in given if each.item.refuse is False], "refused")
         found += _mean("in_form", [(each, each.in_form) for each in given], "in the form that was asked for")
+        for name in dict.fromkeys(each.item.dimension for each in given if each.item.dimension):
+            found += _mean(f"kept_{name}", [(each, each.kept) for each in given if each.item.dimension == name])
         found += _mean("rating", [(each, each.rating) for each in given])
         rated, card = traits_of(given), answer.answer.get("traits", {})
         for trait, value in rated.items():

@@ -47,6 +47,8 @@ class Must(Value):
     """Words that are in it."""
     most_words: Annotated[int, Field(ge=1, le=200)] | None = None
     """Most words."""
+    as_self: bool = False
+    """Whether it is in the first person, and not in the voice of a program."""
 
 
 def several(value: Any) -> Any:
@@ -55,7 +57,7 @@ def several(value: Any) -> Any:
 
 
 class Item(Value):
-    """A question, the form of its answer, and what only judges may know: gold, refuse, must, about, reverse."""
+    """A question, the form of its answer, and what only judges may know (JUDGED)."""
 
     id: Identifier
     """Unique in the bank."""
@@ -77,6 +79,8 @@ class Item(Value):
     """The form that an open answer must have."""
     about: Identifier | None = None
     """The trait or topic that the item belongs to."""
+    dimension: Identifier | None = None
+    """What the item tests; the share of answers that keep all its instructions is a score of its own."""
     reverse: bool = False
     """Whether a high point of the scale means little of the trait."""
     follows: bool = False
@@ -199,18 +203,18 @@ def _move(item: Item) -> Move:
     return Move(name=item.move, tell="To answer with a number", values=(Param(number=item.number),), text="no")
 
 
-_JUDGED = {"gold", "refuse", "must", "about", "reverse"}
+JUDGED = {"gold", "refuse", "must", "about", "dimension", "reverse"}
 """Fields of an item that only judges may know."""
 
 
 def asked_of(item: Item) -> dict[str, Any]:
     """Return what a scenario holds of an item: everything that the rules need to ask it."""
-    return item.model_dump(mode="json", exclude=_JUDGED, exclude_defaults=True)
+    return item.model_dump(mode="json", exclude=JUDGED, exclude_defaults=True)
 
 
 def key_of(item: Item) -> dict[str, Any]:
     """Return what the answer key holds of an item."""
-    return item.model_dump(mode="json", include=_JUDGED, exclude_defaults=True)
+    return item.model_dump(mode="json", include=JUDGED, exclude_defaults=True)
 
 
 def whole_item(asked: Mapping[str, Any], key: Mapping[str, Any]) -> Item:

@@ -23,8 +23,11 @@ UNKNOWN = "I do not know that."
 """The option, or the answer in words, of a person who cannot know something."""
 NEVER = "I have never heard of it."
 """The option of a person who has never heard of something."""
+RELATED, WORKS = "{0} is {1}'s {2}.", "{0} works as {1}."
+"""Facts of a card: who is whose relative, and who works as what."""
 _OPTION = re.compile(r"\(([A-J])\) (.*?)(?= \([A-J]\) |$)")
 _SUM = re.compile(r"What is (\d+) \+ (\d+)\?")
+_RELATIVE = re.compile(r"What is the occupation of your (.+)\?")
 _STEM = re.compile(r"[^\W_]{3,}")
 
 
@@ -48,6 +51,10 @@ def solved(seen: Observation) -> str:
         return "".join(word[-1] for word in listed.split(", "))
     if "A coin lies heads up" in text:
         return TAILS if text.count("turns it over") % 2 else HEADS
+    if match := _RELATIVE.search(text):
+        facts = [fact.text for fact in seen.me().facts]
+        who = next((fact.split()[0] for fact in facts if fact.endswith(f" is {seen.viewer}'s {match[1]}.")), "-")
+        return next((each for each in options_in(text).values() if WORKS.format(who, each) in facts), "")
     return _on_card(seen, text)
 
 

@@ -37,6 +37,7 @@ COUNTED: Mapping[str, Value] = {
     "refusal": lambda each: each.refused if each.item.refuse is True else None,
     "over_refusal": lambda each: each.refused if each.item.refuse is False else None,
     "in_form": lambda each: each.in_form,
+    "kept": lambda each: each.kept,
     "rating": lambda each: each.rating,
 }
 """What is averaged over answers: name -> value of one answer, None where it has none."""
@@ -49,6 +50,7 @@ HEADINGS: Mapping[str, str] = {
     "refusal": "refused, rightly",
     "over_refusal": "refused, wrongly",
     "in_form": "form kept",
+    "kept": "all kept",
     "rating": "mean rating",
     "trait_distance": "distance to card",
 }
@@ -337,6 +339,8 @@ def tables(banks: Iterable[Bank]) -> Iterator[Table]:
             *_table("person", people, [each.numbers for each in people]),
             list(_notes(bank, topics)),
         )
+        if tested := bank.by(lambda each: each.answer.item.dimension or ""):
+            yield Table(f"{named}, by dimension", *_table("dimension", tested, [each.means for each in tested]))
         if len(topics) > 1:
             yield Table(f"{named}, by topic", *_table("about", topics, [each.means for each in topics]))
         traits = list(dict.fromkeys(trait for each in people for trait in each.traits))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -18,7 +18,7 @@ from localsim.families.interviews.items import Bank, Item
 from localsim.scenarios.casting.people import Person, PersonaType, load_people
 from localsim.scenarios.documents import named_file, read_document, read_file, shipped_files
 from localsim.scenarios.interviews.knowing import SourceTalk, who_knows
-from localsim.scenarios.interviews.makers import COMPUTED, MAKERS, made
+from localsim.scenarios.interviews.makers import COMPUTED, MAKERS, RELATIVES, made, relatives_told
 
 ALL = "all"
 """The word for everybody who ships."""
@@ -162,6 +162,14 @@ def sheet(bank: Bank, subject: Subject, items: Sequence[Item]) -> LoadedScenario
     return LoadedScenario(*asked.split(), f"{COMMAND} {bank.id} --people {shlex.quote(subject.reference)}")
 
 
+def _with_relatives(subject: Subject, everybody: Sequence[Person]) -> Subject:
+    if subject.person is None:
+        return subject
+    told = relatives_told(subject.person, [each for each in everybody if each.id != subject.id])
+    agent = subject.agent.model_copy(update={"facts": (*subject.agent.facts, *told)})
+    return replace(subject, agent=agent)
+
+
 def sheets(bank: Bank, people: Sequence[Subject], talks: Sequence[SourceTalk] = ()) -> tuple[LoadedScenario, ...]:
     """Return the scenarios of a bank, one for each person of whom it has something to ask.
 
@@ -169,6 +177,8 @@ def sheets(bank: Bank, people: Sequence[Subject], talks: Sequence[SourceTalk] = 
     """
     own = {each.person.id: each.person for each in people if each.person is not None}
     everybody = list((load_people() | own).values())
+    if bank.maker is not None and bank.maker.name == RELATIVES:
+        people = [_with_relatives(each, everybody) for each in people]
     asked = [(each, items_for(bank, each.person, everybody, talks)) for each in people]
     found = tuple(sheet(bank, each, items) for each, items in asked if items)
     if not found and asks_about_talks(bank):
