@@ -113,9 +113,9 @@ def systems_page() -> str:
         "# Systems of the field",
         "",
         "What localsim has of published systems: the mechanism, the file, what is checked, and where it ends. A check "
-        "is a test of the suite; a row whose file or test is missing, or whose test is skipped, fails the suite. A row is partial if a part of "
-        "the mechanism or of the measures is missing; other people, texts or languages, and less data, do not make "
-        "it so.",
+        "is a test of the suite; a row whose file or test is missing, or whose test is skipped, fails the suite. A row "
+        "is partial if a part of the mechanism or of the measures is missing; other people, texts or languages, and "
+        "less data, do not make it so.",
         "",
         "| system | mechanism | file | check | test | limits |",
         "|---|---|---|---|---|---|",
