@@ -132,6 +132,8 @@ def test_a_rubric_about_the_whole_talk_asks_once_and_keeps_the_order_of_its_anch
         ("per: talk", "per: agent", "11:15", "holds {name}"),
         ("progress:", "overall:", "11:5", "is the name of a score"),
         ("version: 2", "version: 0", "1:10", "greater than or equal to 1"),
+        ("per: talk", "per: talk\nsuits: {level: [planet]}", "6:16", "'planet' is not one of individual, scenario"),
+        ("per: talk", "per: talk\nsuits: {mood: [sunny]}", "6:15", "no dimension of the vocabulary"),
     ],
 )
 def test_a_defect_is_named_with_its_place(old: str, new: str, place: str, message: str) -> None:
