@@ -24,7 +24,7 @@ from localsim.errors import InvalidInput
 from localsim.families.base import Family, Location, Verdict, merged
 from localsim.families.interviews import made, players
 from localsim.families.interviews.answers import Answer, answers_in
-from localsim.families.interviews.items import ABSTAIN, Bank, Item, asked_of, key_of, moves_of, order_at, question
+from localsim.families.interviews.items import Bank, Item, asked_of, key_of, moves_of, offered, order_at, question
 
 AGENTS: tuple[Mode, ...] = ("agents",)
 NOBODY = "nobody"
@@ -257,9 +257,7 @@ def document(
 
     `traits` are those of the person's card (name -> 0 to 100), which only judges know.
     """
-    if bank.abstain:
-        options = [(*item.options, ABSTAIN) if item.options else () for item in items]
-        items = [item.model_copy(update={"options": own}) for item, own in zip(items, options, strict=True)]
+    items = offered(bank, items)
     chars = max([item.open or 0 for item in items] or [0]) or _CHARS
     setting = f"{agent.name} is asked questions, one at a time."
     answer: dict[str, Any] = {"items": {item.id: key for item in items if (key := key_of(item))}}

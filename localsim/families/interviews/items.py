@@ -184,6 +184,15 @@ class Bank(Document):
                 yield ("items", number, "follows"), "no item is before the first one"
 
 
+def offered(bank: Bank, items: Sequence[Item]) -> tuple[Item, ...]:
+    """Return items of a bank as they are asked: with the option to leave each choice open, if the bank has it."""
+    if not bank.abstain:
+        return tuple(items)
+    return tuple(
+        item.model_copy(update={"options": (*item.options, ABSTAIN)}) if item.options else item for item in items
+    )
+
+
 def moves_of(items: Sequence[Item]) -> tuple[Move, ...]:
     """Return the moves with which the items are answered."""
     found: dict[str, Move] = {}

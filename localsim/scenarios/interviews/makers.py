@@ -171,7 +171,8 @@ def rolemrc(person: Person, others: Sequence[Person], rng: random.Random, counts
         elsewhere, _ = _gap(stranger.background[0].text, rng)
         whose = f"{stranger.name} {stranger.family_name}"
         foreign = f"A passage about the life of {whose} has a gap: {elsewhere} Which word is missing?"
-        total, own, told, subject = reasoning.sums(rng, number), {"gold": (word,)}, Must(begins="*"), person.knows[0]
+        own: dict[str, object] = {"gold": (word,)}
+        total, told, subject = reasoning.sums(rng, number), Must(begins="*"), person.knows[0]
         talk = f"Tell us about {subject.rstrip('.')}, as you see it."
         plain: tuple[tuple[str, str, dict[str, object]], ...] = (
             ("in_answer", ask, own),
