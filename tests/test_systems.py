@@ -7,16 +7,13 @@ from typing import Any
 import pytest
 
 from localsim.conversation.scenario import LoadedScenario
-from localsim.families import FAMILIES
 from localsim.families.games import SHIPPED
 from localsim.runs.plan import Plan
 from localsim.runs.scripted import simulated
-from localsim.scenarios.documents import shipped_files
 from localsim.scenarios.find import find_scenarios
 from localsim.scenarios.tagging import tags_of
 from scripts import game_docs
 from tests.conftest import generated
-from tests.test_casting_sample import every_entry, situations
 
 GAMES = {1, 5, 21, 27, 29, 30, 33, 37, 55, 56, 57}
 PEOPLE = {4, 6, 9, 14, 15, 17, 18, 19, 32, 34, 45, 46, 47, 53, 60}
@@ -59,14 +56,6 @@ def test_a_row_whose_test_was_skipped_or_failed_is_not_proved() -> None:
     assert game_docs.unproved({}) == game_docs.unproved({test: {"passed"}, "test_other": {"skipped"}}) == []
     for ends in ({"skipped"}, {"failed"}, {"passed", "failed"}):
         assert game_docs.unproved({test: ends}) == [f"{name}: {test}"]
-
-
-def test_the_page_of_other_tools_counts_what_ships() -> None:
-    page = (game_docs.ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
-    shipped, banks = len(every_entry()), len(shipped_files("banks"))
-    assert f"{shipped} scenarios: two generated families, {len(FAMILIES.games)} games, 90 situations" in page
-    assert len(situations()) == 90
-    assert banks == 12 and "twelve banks of interviews" in page
 
 
 def with_table(table: dict[str, list[int]]) -> LoadedScenario:
