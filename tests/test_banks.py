@@ -110,8 +110,8 @@ def test_random_answers_are_right_as_often_as_by_chance(bank: str) -> None:
 @pytest.mark.parametrize("bank", ["role_mcq", "reasoning", "personas", "who_knows"])
 def test_who_always_takes_the_first_option_gains_nothing_over_all_rotations(bank: str) -> None:
     for loaded in asked(bank):
-        count = max(len(item["options"]) for item in loaded.scenario.game["items"])
-        rotations = count if all(count % len(item["options"]) == 0 for item in loaded.scenario.game["items"]) else 12
+        counts = {len(item["options"]) for item in loaded.scenario.game["items"] if "options" in item}
+        rotations = max(counts) if all(max(counts) % each == 0 for each in counts) else 12
         found = [scores_of(loaded, PLAYERS["first"], index) for index in range(rotations)]
         accuracy = sum(each["accuracy"] or 0 for each in found) / rotations
         assert accuracy == pytest.approx(found[0]["accuracy_chance"])
