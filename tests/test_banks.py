@@ -224,6 +224,32 @@ def test_who_knows_what_follows_from_readers_and_terms() -> None:
     assert who_knows([talk()], 1, {"facts": 2}) == who_knows([talk()], 1, {"facts": 2})
 
 
+def test_who_can_tell_that_another_one_knows_follows_from_turns_that_both_read() -> None:
+    """Ana knows of Bo's horse, and Cy, who did not read the whisper, cannot tell."""
+    agents = {agent.name: agent for agent in scenario_of_talk().agents}
+    tells = {
+        (known.fact.id, known.who, by.name)
+        for known in known_in(talk())
+        for by in agents.values()
+        if by.name != known.who and known.thought_by(by)
+    }
+    assert tells == {
+        ("Ana_fact", "Bo", "Ana"), ("Ana_fact", "Bo", "Cy"), ("Ana_fact", "Cy", "Ana"), ("Ana_fact", "Cy", "Bo"),
+        ("Bo_fact", "Ana", "Bo"),
+    }  # fmt: skip
+    items = who_knows([talk()], 1, {"facts": 0, "answers": 6, "beliefs": 10})
+    gold = Counter((item.about, item.gold[0]) for item in items)
+    assert gold == {("answerability", "yes"): 3, ("answerability", "no"): 3, ("belief", "yes"): 5, ("belief", "no"): 5}
+
+
+def test_eight_temperaments_are_asked_who_knows_what_and_compared_with_nobody() -> None:
+    found = find_bank("who_knows")
+    given = sheets(found, chosen_people(["temperaments"], found), [talk()])
+    assert len(given) == 9 and {each.scenario.id.partition("-")[2] for each in given} > {"neuroticism", "nobody"}
+    assert len({each.scenario.agents[0].goal for each in given}) == 9, "each is told another trait"
+    assert len({json.dumps(each.scenario.game["items"]) for each in given}) == 1, "and asked the same"
+
+
 def test_a_bank_about_talks_takes_them_from_a_stored_run(store: Store) -> None:
     from localsim.runs.plan import Plan
     from localsim.scenarios.find import find_scenarios
