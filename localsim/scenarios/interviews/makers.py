@@ -253,8 +253,14 @@ SETTINGS = (
     "at a railway station late at night", "in a kitchen full of guests", "at a meeting of the whole village",
     "in a crowded waiting room", "at a market before a feast", "on a long walk with people you hardly know",
     "at a school concert", "in a lift that has stopped between two floors", "on a small ferry in the rain",
-    "at a table with somebody who has lost a game",
+    "at a table with somebody who has lost a game", "in a library before it closes", "in the garden of a neighbour",
+    "at a harbour in the morning", "at the rehearsal of a choir", "in the corridor of a hospital",
+    "at a football match", "in a bakery before dawn", "in a workshop full of tools", "on a mountain path in fog",
+    "in a museum with children",
 )  # fmt: skip
+_MOST_EACH = 10
+_EVERYWHERE = frozenset("before between closes crowded floors hardly morning people small somebody stopped whole".split())
+"""Words of settings that say nothing about a place."""
 _EVENTS = (
     "somebody next to you drops everything", "a child has lost its way", "two people begin to shout at each other",
     "the light goes out", "a stranger asks you to hold a dog", "somebody pushes in before you",
@@ -279,12 +285,15 @@ PERSONA_TASKS: Mapping[str, str] = {
 def persona_tasks(person: Person, others: Sequence[Person], rng: random.Random, counts: Counts) -> tuple[Item, ...]:  # noqa: ARG001
     """Return `each` open questions (2 if not given, 10 at most) for each of five tasks, in settings of the person.
 
-    Settings differ within a task; what happens in them comes again if there are more questions than events.
+    Settings with a word of the person's card come first, the others are drawn. They differ within a task; what happens
+    in them comes again if there are more questions than events.
     """
-    each = min(_count(counts, "each", 2), len(SETTINGS))
+    each = min(_count(counts, "each", 2), _MOST_EACH)
+    card = set(_WORD.findall(_card(person).casefold())) - _EVERYWHERE
     found = []
     for task, ask in PERSONA_TASKS.items():
-        drawn = zip(*(_drawn(rng, texts, each) for texts in (SETTINGS, _EVENTS, _DEEDS)), strict=True)
+        chosen = sorted(rng.sample(SETTINGS, len(SETTINGS)), key=lambda text: card.isdisjoint(_WORD.findall(text)))
+        drawn = zip(chosen[:each], *(_drawn(rng, texts, each) for texts in (_EVENTS, _DEEDS)), strict=True)
         for number, (setting, event, deed) in enumerate(drawn, start=1):
             text = ask.format(setting=setting, event=event, deed=deed)
             found.append(Item(id=f"{task}_{number}", ask=text, open=200, refuse=False, about=task))
