@@ -12,16 +12,20 @@ import pytest
 
 from localsim.backends.scripted import ScriptedBackend
 from localsim.conversation.episode import Subject
+from localsim.conversation.prompts import agent_messages
 from localsim.conversation.scenario import Profile
 from localsim.conversation.transcript import Action, Transcript, Turn
+from localsim.conversation.visibility import observe
 from localsim.evaluators import asking, evaluate, judge
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
+from localsim.runs.scripted import simulated
 from localsim.scenarios.casting.people import Person, load_people
 from localsim.scenarios.find import find_scenarios
 from localsim.scenarios.interviews.makers import _EVENTS, PERSONA_TASKS, SETTINGS, made
 from localsim.scenarios.interviews.sheets import chosen_people, find_bank, sheets
 from localsim.scenarios.rubrics import shipped_rubric
+from localsim.scenarios.tagging import tags_of
 from localsim.store.database import Store
 from tests.conftest import Quiet
 from tests.interviews import interviewed
@@ -86,6 +90,22 @@ def test_emotional_knowledge_is_the_number_of_aspects_minus_one(count: int) -> N
     assert found["Tess", "knowledge"] == max(0, count - 1) and found["Jude", "knowledge"] == 0
     least, most, question = shipped_rubric("esc7").asked()["knowledge"]
     assert (least, most) == (0, 4) and question.count(";") == len(ASPECTS) - 1
+
+
+def test_ten_seekers_talk_in_five_exchanges_after_a_greeting_and_only_they_know_their_cause() -> None:
+    found = find_scenarios(["support_talk@1..10"])
+    assert len({each.scenario.names[1] for each in found}) == len({each.scenario.hash for each in found}) == 10
+    for loaded in found:
+        supporter, seeker = loaded.scenario.names
+        (cause,) = loaded.scenario.agent(seeker).facts
+        for player in ("scripted:friends", "scripted"):  # the first says goodbye after a few turns
+            (episode,) = simulated(Plan((loaded,), ("agents",), player)).episodes.values()
+            speakers = [turn.speaker for turn in episode.transcript.acts]
+            assert speakers == [supporter, *([seeker, supporter] * 5)] and episode.stop_reason == "done"
+        for mode, knows in (("agents", False), ("mindreaders", True)):
+            seen = observe(loaded.scenario, mode, supporter, Transcript())
+            assert (cause.text in agent_messages(seen)[0].content) == knows
+        assert tags_of(loaded)["kind"] == ("support",)
 
 
 # ---- the persona score ---------------------------------------------------------------------------------------------

@@ -259,7 +259,9 @@ SETTINGS = (
     "in a museum with children",
 )  # fmt: skip
 _MOST_EACH = 10
-_EVERYWHERE = frozenset("before between closes crowded floors hardly morning people small somebody stopped whole".split())
+_EVERYWHERE = frozenset(
+    "before between closes crowded floors hardly morning people small somebody stopped whole".split()
+)
 """Words of settings that say nothing about a place."""
 _EVENTS = (
     "somebody next to you drops everything", "a child has lost its way", "two people begin to shout at each other",
