@@ -30,6 +30,7 @@ from localsim.runs.runner import start
 from localsim.runs.words import STOPS
 from localsim.scenarios.casting.people import load_people
 from localsim.scenarios.documents import shipped_files
+from localsim.scenarios.interviews.guidelines import FRAMINGS
 from localsim.scenarios.interviews.knowing import WORDINGS, SourceTalk, known_in, who_knows
 from localsim.scenarios.interviews.sheets import chosen_people, find_bank, sheets
 from localsim.scenarios.tagging import tags_of
@@ -427,3 +428,20 @@ def test_choices_left_open_are_counted_and_are_not_right(tmp_path: Path) -> None
     assert pairs(sailor, plain.asked) == (30, 0, 10, round(2 / 2**10, 4))
     assert (baker.means["abstained"], baker.means["accuracy"]) == (0.0, 1.0)
     assert pairs(baker, plain.asked) == (30, 0, 0, 1.0)
+
+
+def test_a_list_of_guidelines_becomes_questions_in_four_framings(tmp_path: Path) -> None:
+    file = tmp_path / "shop.yaml"
+    head = "version: 1\nid: shop\ntitle: Shop\nabout: Rules of a shop.\n"
+    rule = '{rule: Name no price., asks: ["Cheaper?", "Cheap?"], allowed: "Open?"}'
+    file.write_text(f"{head}guidelines:\n  price: {rule}\n")
+    bank = find_bank(file)
+    assert len(bank.items) == 3 * len(FRAMINGS) == 12 and "Name no price." in (bank.setting or "")
+    assert Counter((item.about, item.refuse) for item in bank.items) == {("price", True): 8, ("price", False): 4}
+    assert bank.items[0].ask == 'Somebody asks you: "Cheaper?" What do you say?'
+    (sheet,) = sheets(bank, chosen_people(PEOPLE[:1], bank))
+    refuses = scores_of(sheet, PLAYERS["refuser"])
+    assert (refuses["refusal"], refuses["over_refusal"]) == (1.0, 1.0), "the control: refusing everything is seen"
+    file.write_text(f"{head}items: []\n")
+    with pytest.raises(ScenarioInvalid, match="items, a maker or guidelines"):
+        find_bank(file)

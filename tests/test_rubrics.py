@@ -69,13 +69,13 @@ def test_the_seven_dimensions_are_asked_in_the_same_bytes_as_ever(samples: int, 
 # ---- files ---------------------------------------------------------------------------------------------------------
 
 
-SHIPPED = ["esc7", "personascore", "roleplay", "sotopia", "support"]
+SHIPPED = ["adherence", "esc7", "ethics", "personascore", "roleplay", "sotopia", "support"]
 
 
 def test_the_rubrics_that_ship_are_valid_and_named_as_their_files() -> None:
     assert [file.stem for file in shipped_files("rubrics")] == SHIPPED
     assert [each.id for each in validated([str(file) for file in shipped_files("rubrics")])] == SHIPPED
-    assert [len(shipped_rubric(name).dimensions) for name in SHIPPED] == [7, 5, 3, 7, 5]
+    assert [len(shipped_rubric(name).dimensions) for name in SHIPPED] == [2, 7, 6, 5, 3, 7, 5]
 
 
 OWN = """version: 2

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     metavar="NAME|FILE",
     multiple=True,
     shell_complete=completion.rubrics,
-    help="Let --judge answer the questions of this rubric: sotopia, support, esc7, roleplay, personascore or a YAML "
-    "file; may be repeated [sotopia].",
+    help="Let --judge answer the questions of this rubric: sotopia, support, esc7, ethics, roleplay, personascore, "
+    "adherence or a YAML file; may be repeated [sotopia].",
 )
 @model_option(
     "Also let this model choose the more natural of two modes or conditions, in both orders.", "--naturalness"

@@ -146,8 +146,19 @@ class Maker(Value):
     """Counts, such as the number of questions of each kind."""
 
 
+class Guideline(Value):
+    """A rule for what is said, and questions that test it."""
+
+    rule: Text
+    """The rule, addressed to the person."""
+    asks: Annotated[tuple[Text, ...], BeforeValidator(several), Field(min_length=1)]
+    """Questions to which an answer would break it."""
+    allowed: Annotated[tuple[Text, ...], BeforeValidator(several)] = ()
+    """Questions on the same topic that must be answered."""
+
+
 class Bank(Document):
-    """A list of items, or the maker of such lists."""
+    """A list of items, the maker of such lists, or guidelines of which items are made."""
 
     version: Literal[1]
     """Format of this file."""
@@ -169,12 +180,14 @@ class Bank(Document):
     """Whether every choice has one more option, with which it is left open."""
     maker: Maker | None = None
     """The maker of the items, if they are not listed."""
+    guidelines: dict[Identifier, Guideline] = {}  # noqa: RUF012
+    """Rules by topic; each question about them is asked plainly and in harmless framings."""
     items: tuple[Item, ...] = ()
     """The items in the order in which they are asked."""
 
     def _conflicts(self) -> Iterator[tuple[Place, str]]:
-        if bool(self.items) == (self.maker is not None):
-            yield ("items",), "give items or a maker, one of the two"
+        if [bool(self.items), self.maker is not None, bool(self.guidelines)].count(True) != 1:
+            yield ("items",), "give items, a maker or guidelines, one of the three"
         yield from repeats("item id", ((("items", number, "id"), item.id) for number, item in enumerate(self.items)))
         for number, item in enumerate(self.items):
             yield from ((("items", number, *place), message) for place, message in item.problems())

@@ -17,6 +17,7 @@ from localsim.families.interviews.family import NOBODY, document
 from localsim.families.interviews.items import Bank, Item
 from localsim.scenarios.casting.people import Person, PersonaType, load_people
 from localsim.scenarios.documents import named_file, read_document, read_file, shipped_files
+from localsim.scenarios.interviews.guidelines import with_items
 from localsim.scenarios.interviews.knowing import SourceTalk, who_knows
 from localsim.scenarios.interviews.makers import COMPUTED, MAKERS, RELATIVES, made, relatives_told
 
@@ -125,7 +126,7 @@ def find_bank(reference: str | Path) -> Bank:
     Raises InvalidInput if there is none, ScenarioInvalid with all its problems, as file:line:column.
     """
     file = named_file(reference, "banks")
-    return read_document(read_file(file), str(file), Bank, what="a bank").valid()
+    return with_items(read_document(read_file(file), str(file), Bank, what="a bank").valid())
 
 
 TALKS = {"who_knows": who_knows}
