@@ -62,6 +62,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 bf16_runs()  # before anything imports torch, so that training in 16 bits can be tested on every machine
 
 
+OUTCOMES: dict[str, set[str]] = {}
+"""What became of the cases of each test, by its name."""
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Keep what became of a test."""
+    if report.when == "call" or not report.passed:
+        OUTCOMES.setdefault(report.location[2].split("[")[0].rpartition(".")[2], set()).add(report.outcome)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail where a system of the field is claimed by a test that was skipped."""
+    from scripts.game_docs import unproved
+
+    if not hasattr(session.config, "workerinput") and (rows := unproved(OUTCOMES)):
+        print("\nnot proved: " + "; ".join(rows))
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
 @pytest.fixture(autouse=True)
 def own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Database and working folder are the test's own; the cache is kept, it only remembers checksums."""

@@ -56,7 +56,7 @@ def _words(item: Item, *, right: bool) -> str:
     refuses = (item.refuse is True) == right if item.refuse is not None else False
     parts = [REFUSES] if refuses else [item.gold[0] if item.gold and right else "Nothing" if item.gold else ANSWERS]
     if not right:
-        return " ".join([*parts, *["and so on"] * (must.most_words or 1)])
+        return " ".join([*parts, *["as an AI"] * must.as_self, *["and so on"] * (must.most_words or 1)])
     return " ".join(part for part in (must.begins, *parts, must.contains, must.ends) if part)
 
 

@@ -136,6 +136,8 @@ def test_the_list_filters_by_tags_and_counts_them(capsys: Captured) -> None:
     counts = {(name, word): number for name, word, number in coverage(each.tags for each in every)}
     assert counts["kind", "bargaining"] == sum(each.kind == "bargaining" for each in situations())
     assert sum(number for (name, _), number in counts.items() if name == "parties") == len(every)
+    assert counts["recommends_by", "asking"] == 10, "five scenarios each of two games"
+    assert all(counts["recommends_by", word] for word in vocabulary().words("recommends_by") or ())
     assert counts["level", "society"] == counts["interacts_with", "human"] == 0, "words that nothing has are shown, too"
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,7 +20,10 @@ from localsim.__main__ import run
 from localsim.conversation.episode import MODES
 from localsim.conversation.grants import parse
 from localsim.conversation.measures import Measure
+from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput
+from localsim.evaluators.evaluate import evaluator_of, score_runs
+from localsim.evaluators.judge import Judge
 from localsim.families.base import SUCCESS
 from localsim.reports import comparison
 from localsim.reports.card import HUMAN, _asymmetry, _conditions, card, missing, read_human, transparency
@@ -29,6 +35,7 @@ from localsim.reports.validity.headline import headline
 from localsim.runs import runner
 from localsim.runs.plan import CONTRASTS, Plan, secondary_in
 from localsim.scenarios.find import find_scenarios
+from localsim.scenarios.interviews.sheets import chosen_people, find_bank, sheets
 from localsim.scenarios.tagging import INTERACTION, interaction_of, vocabulary
 from localsim.store.conditions import Condition, choices, conditions_of, in_order
 from localsim.store.database import Store
@@ -390,7 +397,7 @@ def test_grants_are_sorted_by_their_numbers(numbers: list[int], see: str) -> Non
 def test_what_people_must_say_is_named_and_taken(played: tuple[Store, str], tmp_path: Path) -> None:
     assert len(missing(card(played[0], report(*played)))) == len(HUMAN)
     file = tmp_path / "card.yaml"
-    file.write_text("\n".join(f"{name}: said" for name in HUMAN))
+    file.write_text("\n".join(f"{name}: {'realism' if name == 'aim' else 'said'}" for name in HUMAN))
     full = card(played[0], report(*played), read_human(file))
     assert missing(full) == [] and "Not stated" not in card_as_markdown(full)
     file.write_text("purpose: x")
@@ -410,6 +417,49 @@ def test_the_card_counts_the_scenarios_of_the_run_by_tag(store: Store) -> None:
     assert found["scenario_tags"]["parties"] == {"2": 3} and found["scenario_tags"]["payoff"] == {"split": 1}
     assert "- **Kind**: bargaining 1, family 2" in card_as_markdown(found)
     assert found["people_and_models"] == {name: [] for name in INTERACTION}
+    assert found["scenario_tags"]["interacts_with"] == {"model_tool": 3, "environment": 1}, "programs take both sides"
+    assert found["persona_risks"].keys() == {"character"} and "**Persona type character**" in card_as_markdown(found)
+
+
+def features(store: Store, *scenarios: LoadedScenario, modes: tuple[Any, ...] = ("agents",)) -> tuple[list[str], Any]:
+    """What the card of a run tells of protocol and memory, and its tags."""
+    run_id = runner.start(Plan(scenarios, modes, "scripted"), store, Quiet(), lambda _: None, leaks=False).run_id
+    found = card(store, report(store, run_id))
+    return found["simulation_details"]["other_features"][:2], found
+
+
+def test_the_card_tells_the_protocol_and_the_memory_of_each_family(store: Store) -> None:
+    bank = find_bank("reasoning")
+    (asked,) = sheets(bank, chosen_people(["nobody"], bank))
+    auction = find_scenarios(["auction_first"])[0]
+    told, found = features(store, asked)
+    assert told == ["protocol: one question after the other", "memory: each question alone, with those that it follows"]
+    assert found["scenario_tags"]["level"] == {"individual": 1} and "structure" not in found["scenario_tags"]
+    assert found["scenario_tags"]["interacts_with"] == {"environment": 1}, "nobody else takes part"
+    assert found["simulation_details"]["information_asymmetry"] == {"agents": "none: nobody else takes part"}
+    told, _ = features(store, auction)
+    assert told == ["protocol: at the same time", "memory: the whole conversation"]
+    told, _ = features(store, auction, asked, generated("craigslist", 4))
+    assert told[0] == (
+        "protocol: in turn (craigslist); at the same time (auction); one question after the other (interview)"
+    )
+    _, found = features(store, generated("craigslist", 4), modes=("script",))
+    assert "interacts_with" not in found["scenario_tags"], "one writer meets nobody"
+
+
+def test_an_evaluator_is_refused_where_the_level_or_the_type_of_persona_does_not_suit_it(store: Store) -> None:
+    bank = find_bank("refusal")
+    people = sheets(bank, chosen_people(["helmi"], bank))
+    run_id = runner.start(Plan(people, ("agents",), "scripted"), store, Quiet(), lambda _: None, leaks=False).run_id
+    scored = partial(score_runs, store, [run_id], say=print, named=True)
+    with pytest.raises(InvalidInput, match=r"judge\.m suits none of these episodes") as caught:
+        scored(evaluators=[Judge("m")])
+    assert caught.value.hint == "it is for level scenario or society; these have level individual"
+    for words, suited in (("character", True), ("demographic", False)):
+        evaluator = evaluator_of("refusal")
+        evaluator.suits = {"persona_type": (words,)}
+        with nullcontext() if suited else pytest.raises(InvalidInput, match="refusal suits none"):
+            assert scored(evaluators=[evaluator]) == {"refusal": 1}
 
 
 def test_where_people_take_part_the_card_asks_why_in_a_word_of_the_vocabulary(

@@ -268,7 +268,9 @@ def test_every_option_and_view_that_a_sentence_names_exists(page: Path) -> None:
     assert not set(re.findall(r"\bv_[a-z_]+", text)) - set(VIEWS), name_of(page)
 
 
-WORDS = {word: number for number, word in enumerate("two three four five six seven eight nine ten".split(), 2)}
+WORDS = {
+    word: number for number, word in enumerate("two three four five six seven eight nine ten eleven twelve".split(), 2)
+}
 WORDS["seventeen"] = 17
 NUMBER = rf"(\d[\d,]*|{'|'.join(WORDS)})"
 PACKAGE = ROOT / "localsim"

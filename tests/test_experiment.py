@@ -15,9 +15,11 @@ import pytest
 
 from localsim.errors import InvalidInput
 from localsim.reports.audit import audit_run
+from localsim.reports.evidence.participants import compared
 from localsim.scenarios.documents import shipped_files
 from localsim.scenarios.experiments.read import find_experiment
 from localsim.store.database import Store
+from localsim.store.queries.experiments import outcomes
 from localsim.web.experiment.begin import Wish, ledger_of, opening_of
 from tests.test_class import Phone
 from tests.test_class import Server as ClassServer
@@ -130,6 +132,17 @@ def check_stored(store: Store, visitors: list[Visitor]) -> None:
     talks = store.rows("SELECT count(*) AS n, count(DISTINCT episode_id) AS talks FROM v_participant_talks")
     assert talks == [{"n": 20, "talks": 18}], "16 with the program, 2 of two participants"
     (run,) = {str(row["run_id"]) for row in people}
+    found = outcomes(store, run)
+    units = Counter((each.outcome, each.condition) for each in found)
+    assert units["messages", "people"] == 2 and units["messages", "fair"] == 8, "two partners of a talk are one"
+    (trust,) = (
+        each
+        for each in compared(found)
+        if each.outcome.startswith("after")
+        and each.outcome.endswith("/trust")
+        and (each.first, each.second) == ("fair", "knows_too_much")
+    )
+    assert (trust.difference, trust.p, trust.p_holm) == (0, 1, 1), "everybody answers 3"
     audit = audit_run(store, run)
     assert not audit.violations and audit.prompts_checked > 0
     assert store.check() == []

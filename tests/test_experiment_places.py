@@ -11,11 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from localsim.errors import InvalidInput, ScenarioInvalid
+from localsim.families.interviews.items import ABSTAIN
 from localsim.scenarios.documents import shipped_files
 from localsim.scenarios.experiments.read import find_experiment
 from localsim.web.experiment.lab import Lab
 from localsim.web.experiment.roster import Participant, Roster, ordered, rank
-from tests.experiment_lab import SMALL, lab_at, written
+from tests.experiment_lab import ONE, SMALL, lab_at, written
 
 PLAIN = """\
 version: 1
@@ -145,6 +146,14 @@ def test_a_mistake_is_told_with_file_line_and_column(
         find_experiment(file)
     assert f"{file}:{place}" in str(caught.value) and message in str(caught.value), str(caught.value)
     assert caught.value.hint == f"fix the file, then try: localsim experiment check {file}"
+
+
+def test_a_choice_of_a_form_can_be_left_open_if_its_bank_says_so(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    for more, last in (("", "no"), ("abstain: true\n", ABSTAIN)):
+        (tmp_path / "one.yaml").write_text(ONE.replace("items:", f"{more}items:"))
+        ratings = find_experiment(file).ratings
+        assert ratings is not None and ratings.items[0].options[-1] == last
 
 
 def test_what_ships_can_be_read_and_names_of_experiments_are_suggested() -> None:

@@ -12,10 +12,12 @@ from click.testing import CliRunner
 
 from localsim.cli import cli
 from localsim.errors import InvalidInput, ScenarioInvalid
+from localsim.reports.evidence.participants import Compared, compared
 from localsim.scenarios.documents import shipped_files
 from localsim.scenarios.experiments.document import Bounds, Condition, Experiment
 from localsim.scenarios.experiments.read import find_experiment
 from localsim.store.database import Store
+from localsim.store.queries.experiments import Outcome
 from tests.experiment_lab import agreed, client_of, lab_at, post, ready, until
 from tests.test_experiment import EXAMPLE, QUOTAS
 from tests.web_server import field
@@ -74,6 +76,7 @@ def test_the_table_of_results_and_its_ways_to_sql(tmp_path: Path) -> None:
     assert [bank["id"] for bank in data["description"]["banks"]] == ["before", "one"]
     assert rows["alone"]["assigned"] + rows["both"]["assigned"] == 3 and rows["alone"]["finished"] == 1
     assert rows["alone"]["before"] == 1 and rows["both"]["finished"] == 0 and rows["alone"]["scored"] == 1
+    assert data["differences"] == [], "one participant has finished"
     (sure,) = [row for row in data["answers"] if row["item"] == "sum"]
     assert (sure["mean"], sure["right_share"], sure["n"]) == (5.0, 0.0, 1)
     for query in blocks("sql"):
@@ -82,3 +85,12 @@ def test_the_table_of_results_and_its_ways_to_sql(tmp_path: Path) -> None:
     assert "v_participants" in told.stdout and "0 of 1" in told.stdout
     none = CliRunner().invoke(cli, ["experiment", "results", "nothing", *db])
     assert none.exit_code == 3 or isinstance(none.exception, InvalidInput)
+
+
+def test_conditions_are_compared_over_participants_with_one_correction() -> None:
+    given = {"fair": (1, 2, 3), "open": (4, 5, 6), "alone": (9,)}
+    found = compared(Outcome(name, "after/a/b", value) for name, values in given.items() for value in values)
+    assert found == [Compared("after/a/b", "fair", "open", 3, 3, -3, 0.1, 0.1)], "one participant has no comparison"
+    both = compared([Outcome(name, outcome, value) for outcome in ("success", "messages")
+                     for name in ("fair", "open") for value in given[name]])  # fmt: skip
+    assert [(each.outcome, each.p, each.p_holm) for each in both] == [("success", 0.1, 0.2), ("messages", 0.1, 0.2)]

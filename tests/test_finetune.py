@@ -27,6 +27,7 @@ from localsim.finetune.batches import ahead, batches, collated
 from localsim.finetune.chats import Chat, TrainingRow, chats_of, clipped, row_of
 from localsim.models import registry as models
 from localsim.scenarios.find import find_scenarios
+from localsim.store.database import Store
 from scripts.check_rules import played
 
 
@@ -302,6 +303,38 @@ def test_a_wrong_line_is_named(line: str, problem: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=problem) as caught:
         source.chats_of_file(path)
     assert caught.value.where == f"{path}:2"
+
+
+@pytest.mark.parametrize("form", source.FORMATS)
+def test_weights_reach_a_training_through_a_file(form: str, tmp_path: Path, tokenizer: ChatTokenizer) -> None:
+    path = tmp_path / "chats.jsonl"
+    messages = (Message("user", "Hello"), Message("assistant", "Ana: one"), Message("user", "And?"),
+                Message("assistant", "Ana: two"))  # fmt: skip
+    chats = [Chat("Ana", messages, "s1", (0.0, 2.5)), Chat("Ana", messages, "s2")]
+    source.write_chats(chats, form, path)
+    assert source.chats_of_file(path) == chats
+    row = row_of(source.chats_of_file(path)[0], tokenizer)
+    assert set(row.weights) == {0.0, 2.5} and sum(row.learnt) < sum(row_of(chats[1], tokenizer).learnt)
+    path.write_text(path.read_text().replace("[0.0, 2.5]", '"much"'))
+    with pytest.raises(InvalidInput, match="weights are a list of numbers"):
+        source.chats_of_file(path)
+
+
+@pytest.mark.parametrize("layout", ["3", "4"])
+def test_weights_reach_a_training_through_a_query(
+    layout: str, run: str, store: Store, tokenizer: ChatTokenizer
+) -> None:
+    given = dict(zip(source.episodes_of_run(store, run), (0.0, 2.0, 1.0), strict=False))
+    query = " UNION ALL ".join(f"SELECT '{name}' AS episode_id, {weight} AS weight" for name, weight in given.items())
+    found = source.source_of("", lambda: store, query=query, mode=None, layout=layout).chats
+    plain = [source.chats_of_episodes(store, [name], layout) for name in given]
+    assert [replace(chat, weights=()) for chat in found] == [chat for chats in plain for chat in chats]
+    weights = [set(row_of(chat, tokenizer).weights) for chat in found]
+    assert weights == [{0.0}] * len(plain[0]) + [{0.0, 2.0}] * len(plain[1]) + [{0.0, 1.0}] * len(plain[2])
+    rows, left_out = clipped([row_of(chat, tokenizer) for chat in found], 100_000)
+    assert len(rows) == len(plain[1]) + len(plain[2]) and left_out == len(plain[0]), "what counts nothing is left out"
+    with pytest.raises(InvalidInput, match="the weight of e1 is -1"):
+        source.weights_of_query(store, "SELECT 'e1' AS episode_id, -1 AS weight")
 
 
 def test_a_reply_that_repeats_what_was_said_is_told_apart(tokenizer: ChatTokenizer) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import product
 from math import comb, prod
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -372,6 +373,9 @@ def test_the_reference_reviewers_make_no_error_and_decide_right() -> None:
     eager = [outcome(paper, "accept-all") for paper in papers]
     share = sum(found["deserved"] for found in fair) / 20
     assert f1(eager) == pytest.approx(2 * share / (1 + share)) and f1(eager) < 1
+    for found in (fair, eager):
+        values = [value for scores in found for name, value in scores.items() if name[0] == "f1"]
+        assert fmean(values) == pytest.approx(f1(found)), "the measure is F1"
 
 
 def test_a_bluff_moves_reviewers_who_cannot_see_that_it_is_one() -> None:

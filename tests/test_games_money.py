@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Transcript
+from localsim.conversation.visibility import observe
 from localsim.errors import InvalidInput
 from localsim.families import FAMILIES, rules_of
 from localsim.families.games.base import move
 from localsim.families.games.money.bargaining import least_parts
 from localsim.families.games.money.matrix import equilibria, ordinal
-from tests.conftest import generated
+from localsim.runs.plan import Plan
+from localsim.runs.runner import start
+from localsim.store.database import Store
+from tests.conftest import Quiet, generated
 from tests.games import after, outcome, scores_of
 
 
@@ -86,6 +91,38 @@ def test_both_choose_before_either_is_told() -> None:
     assert rules is not None
     step: Any = rules.next(loaded.scenario, Transcript(), 1)
     assert step.speakers == loaded.scenario.names and FAMILIES["matrix"].rules is rules
+
+
+def test_nobody_reads_the_others_prediction_before_both_have_chosen() -> None:
+    loaded = generated("matrix", predict=True, story="cooking")
+    first, second = loaded.scenario.names
+    talk = after(loaded, (first, move("predict", "J")), (second, move("predict", "F")))
+    assert "They cook together" in loaded.scenario.setting and "in private" in loaded.scenario.setting
+    assert [turn.value for turn in observe(loaded.scenario, "agents", first, talk).transcript.of("predict")] == ["J"]
+    opened = observe(loaded.scenario, "mindreaders", first, talk)
+    assert [turn.value for turn in opened.transcript.of("predict")] == ["J", "F"], "the control sees both"
+    with pytest.raises(InvalidInput, match="story = 'war' is not known"):
+        generated("matrix", story="war")
+
+
+def test_the_brier_score_of_predictions_is_a_quarter_for_who_always_says_half(store: Store) -> None:
+    plan = Plan((generated("matrix", predict=True, rounds=2),), ("agents",), "scripted:defect-once")
+    start(plan, store, Quiet(), print)
+    query = (Path(__file__).parent.parent / "db" / "queries" / "18_predictions.sql").read_text()
+    columns, (row,) = store.sql(query)
+    found = dict(zip(columns, row, strict=True))
+    assert (found["foreseen"], found["brier"], found["predictions"]) == (0, None, 4), (
+        "both begin with F, and end with J"
+    )
+    for share, brier in ((0.5, 0.25), (0, 0), (1, 1), (0.8, 0.64)):
+        # The model gives the option that it predicts this share, and the other option is chosen each time.
+        weigh = f"""UPDATE generations SET details_json = json_object('options', [json_object('line', '', 'options',
+            json_object('J', json_object('share', if(text LIKE '%J%', {share}, 1 - {share})),
+                        'F', json_object('share', if(text LIKE '%F%', {share}, 1 - {share}))))])"""
+        with store.writing() as connection:
+            connection.execute(weigh)
+        columns, (row,) = store.sql(query)
+        assert dict(zip(columns, row, strict=True))["brier"] == pytest.approx(brier, abs=1e-3)
 
 
 def _payoffs(found: dict[Any, float]) -> list[float]:

@@ -21,12 +21,17 @@ from localsim.conversation.visibility import observe
 from localsim.errors import InvalidInput, MalformedReply
 from localsim.families import rules_of
 from localsim.families.games.base import move
+from localsim.families.games.money.balloon import ADVICE
 from localsim.families.games.money.glee import GRID, VALUES, cells
 from localsim.families.games.money.negotiation import best_price
 from localsim.families.games.money.persuasion import lies
+from localsim.runs.again import games_after
+from localsim.runs.plan import Plan
+from localsim.runs.runner import start
 from localsim.scenarios.parse import load_scenario
+from localsim.store.database import Store
 from scripts import make_glee
-from tests.conftest import generated
+from tests.conftest import Quiet, generated
 from tests.games import after, outcome, play, scores_of
 
 # ---- negotiation ---------------------------------------------------------------------------------------------------
@@ -292,6 +297,25 @@ def test_the_price_is_the_last_number_and_one_accepts_only_the_others() -> None:
 def test_knowing_the_cost_is_worth_three_dollars_to_a_shrewd_buyer() -> None:
     loaded = generated("balloon")
     assert [outcome(loaded, "shrewd", mode=mode)["price"] for mode in ("agents", "mindreaders")] == [13, 10]
+
+
+def test_five_games_in_which_the_coach_has_read_the_one_before(store: Store) -> None:
+    """By the command's own loop: prices rise to what the buyer pays at most, then a game has no next one."""
+    scenarios, prices = (LoadedScenario(*generated("balloon").document.split(), ""),), []
+    while True:
+        run_id = start(Plan(scenarios, ("agents",), "scripted:coached"), store, Quiet(), print).run_id
+        prices += [row["value"] for row in store.rows("FROM v_scores WHERE run_id = ? AND name = 'price'", [run_id])]
+        try:
+            (document,) = games_after(store, run_id)
+        except InvalidInput as error:
+            assert "has a next one" in str(error)
+            break
+        scenarios = (LoadedScenario(*document.split(), ""),)
+    assert prices == [13, 14, 15] and document.id.endswith("_game4")
+    seller, buyer, coach = (agent_messages(observe(scenarios[0].scenario, "agents", name, Transcript()))[0].content
+                            for name in document.split()[0].names)  # fmt: skip
+    for said in ("(offer 16.0)", "(accept)", ADVICE):
+        assert (said in seller, said in buyer, said in coach) == (True, False, True), "the other begins anew"
 
 
 @pytest.mark.parametrize(

@@ -266,6 +266,17 @@ def test_an_argument_on_what_one_cares_about_moves_a_scripted_listener_by_fiftee
             assert rated[1] - rated[0] == 15 * ((cares in by[0]) - (cares in by[1]))
 
 
+def test_free_words_of_a_client_are_told_things_by_their_words_and_foreign_ones_are_counted() -> None:
+    loaded = generated("counselling", guarded=False, free=True, case=0)
+    found = {player: outcome(loaded, player) for player in ("open", "stranger", "silent")}
+    told = {player: (each["disclosed"], each["faithful"]) for player, each in found.items()}
+    assert told == {"open": (1, 1), "stranger": (0, 0), "silent": (0, 1)} and found["open"]["core_turn"] == 5
+    talk = play(loaded, "open")
+    assert not talk.of("reveal") and things_told(talk) == ["1", "2", "3", "4", "5"]
+    client = loaded.scenario.names[1]
+    assert all(client not in (turn.readers or ()) for turn in talk.told), "only the others are told the count"
+
+
 # ---- errors --------------------------------------------------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@ from localsim.conversation.modes import MODES, Ask
 from localsim.conversation.requests import Generation
 from localsim.conversation.scenario import Agent, AnswerKey, LoadedScenario, ScenarioFile
 from localsim.errors import InvalidInput, ScenarioInvalid
+from localsim.evaluators.evaluate import evaluator_of, score_runs
 from localsim.families import FAMILIES, PLAYERS, rules_of
 from localsim.families.interviews.answers import answers_in, refused
 from localsim.families.interviews.family import document
@@ -250,6 +251,34 @@ def test_a_planted_drop_and_its_variance_are_found_by_hand(store: Store, tmp_pat
     assert sum(bank.places.choices for bank in found["banks"]) == 30
     assert pairs(people["biased"], people["nobody"].asked) == (10, 0, 8, round(2 / 256, 4))
     assert pairs(people["blind"], people["nobody"].asked) == (10, 0, 0, 1.0)
+
+
+def test_offence_gives_pass_rates_by_person_and_topic_whose_variance_is_found_by_hand(
+    store: Store, tmp_path: Path
+) -> None:
+    pytest.importorskip("profanity_check")
+    said = {"blind": ("Good day.",) * 4, "rude": ("Good day.", "You stupid idiot.", "You bastard.", "Shut up, moron.")}
+    items = tuple(Item(id=f"q{n}", ask="And?", open=60, about=("talk", "rows")[n > 1]) for n in range(4))
+    people = []
+    for name, lines in said.items():
+        file = tmp_path / f"{name}.jsonl"
+        file.write_text("\n".join(json.dumps({"action": "speak", "text": line}) for line in lines))
+        plan = Plan((sheet_of(items, name=name),), ("agents",), f"scripted:@{file}")
+        run_id = start(plan, store, Quiet(), print).run_id
+        (before,) = interviews(store, run_id)
+        assert not before.scored and before.pass_variances == {}, "nobody has scored offence yet"
+        score_runs(store, [run_id], [evaluator_of("offence")], print)
+        (bank,) = interviews(store, run_id)
+        people += bank.people
+    both = replace(bank, people=people)
+    assert {topic: (each.mean, each.variance) for topic, each in both.pass_variances.items()} == {
+        "talk": (0.75, pytest.approx(0.125)), "rows": (0.5, pytest.approx(0.5)),
+    }  # fmt: skip
+    (table,) = (each for each in tables([both]) if "that pass" in each.title)
+    assert [row[0] for row in table.rows] == ["blind", "rude", "variance"] and table.rows[2][1:] == ["0.1250", "0.5000"]
+    assert "finds 18 of 20" in table.notes[0] and "0.3125" in table.notes[1], "the macro mean of two topics"
+    blind = replace(both, people=[people[0], replace(people[0], name="other")])
+    assert {each.variance for each in blind.pass_variances.values()} == {0}
 
 
 def test_the_report_has_a_table_by_person_and_says_what_was_answered(store: Store) -> None:

@@ -69,13 +69,13 @@ def test_the_seven_dimensions_are_asked_in_the_same_bytes_as_ever(samples: int, 
 # ---- files ---------------------------------------------------------------------------------------------------------
 
 
-SHIPPED = ["esc7", "personascore", "roleplay", "sotopia", "support"]
+SHIPPED = ["adherence", "esc7", "ethics", "personascore", "roleplay", "sotopia", "support"]
 
 
 def test_the_rubrics_that_ship_are_valid_and_named_as_their_files() -> None:
     assert [file.stem for file in shipped_files("rubrics")] == SHIPPED
     assert [each.id for each in validated([str(file) for file in shipped_files("rubrics")])] == SHIPPED
-    assert [len(shipped_rubric(name).dimensions) for name in SHIPPED] == [7, 5, 3, 7, 5]
+    assert [len(shipped_rubric(name).dimensions) for name in SHIPPED] == [2, 7, 6, 5, 3, 7, 5]
 
 
 OWN = """version: 2
@@ -132,6 +132,8 @@ def test_a_rubric_about_the_whole_talk_asks_once_and_keeps_the_order_of_its_anch
         ("per: talk", "per: agent", "11:15", "holds {name}"),
         ("progress:", "overall:", "11:5", "is the name of a score"),
         ("version: 2", "version: 0", "1:10", "greater than or equal to 1"),
+        ("per: talk", "per: talk\nsuits: {level: [planet]}", "6:16", "'planet' is not one of individual, scenario"),
+        ("per: talk", "per: talk\nsuits: {mood: [sunny]}", "6:15", "no dimension of the vocabulary"),
     ],
 )
 def test_a_defect_is_named_with_its_place(old: str, new: str, place: str, message: str) -> None:

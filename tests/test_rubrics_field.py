@@ -5,19 +5,29 @@ from __future__ import annotations
 import re
 from collections import Counter
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from localsim.backends.scripted import ScriptedBackend
 from localsim.conversation.episode import Subject
+from localsim.conversation.prompts import agent_messages
+from localsim.conversation.scenario import Profile
 from localsim.conversation.transcript import Action, Transcript, Turn
+from localsim.conversation.visibility import observe
 from localsim.evaluators import asking, evaluate, judge
-from localsim.scenarios.casting.people import load_people
+from localsim.runs.plan import Plan
+from localsim.runs.runner import start
+from localsim.runs.scripted import simulated
+from localsim.scenarios.casting.people import Person, load_people
 from localsim.scenarios.find import find_scenarios
 from localsim.scenarios.interviews.makers import _EVENTS, PERSONA_TASKS, SETTINGS, made
 from localsim.scenarios.interviews.sheets import chosen_people, find_bank, sheets
 from localsim.scenarios.rubrics import shipped_rubric
+from localsim.scenarios.tagging import tags_of
+from localsim.store.database import Store
+from tests.conftest import Quiet
 from tests.interviews import interviewed
 
 PERSON = next(iter(load_people().values()))
@@ -82,6 +92,22 @@ def test_emotional_knowledge_is_the_number_of_aspects_minus_one(count: int) -> N
     assert (least, most) == (0, 4) and question.count(";") == len(ASPECTS) - 1
 
 
+def test_ten_seekers_talk_in_five_exchanges_after_a_greeting_and_only_they_know_their_cause() -> None:
+    found = find_scenarios(["support_talk@1..10"])
+    assert len({each.scenario.names[1] for each in found}) == len({each.scenario.hash for each in found}) == 10
+    for loaded in found:
+        supporter, seeker = loaded.scenario.names
+        (cause,) = loaded.scenario.agent(seeker).facts
+        for player in ("scripted:friends", "scripted"):  # the first says goodbye after a few turns
+            (episode,) = simulated(Plan((loaded,), ("agents",), player)).episodes.values()
+            speakers = [turn.speaker for turn in episode.transcript.acts]
+            assert speakers == [supporter, *([seeker, supporter] * 5)] and episode.stop_reason == "done"
+        for mode, knows in (("agents", False), ("mindreaders", True)):
+            seen = observe(loaded.scenario, mode, supporter, Transcript())
+            assert (cause.text in agent_messages(seen)[0].content) == knows
+        assert tags_of(loaded)["kind"] == ("support",)
+
+
 # ---- the persona score ---------------------------------------------------------------------------------------------
 
 
@@ -134,9 +160,41 @@ def test_persona_tasks_are_five_each_in_settings_drawn_for_the_person() -> None:
     assert len(every) == len(load_people()) and len(set(every.values())) > len(every) / 2
 
 
+def test_settings_that_fit_the_card_come_first() -> None:
+    """A baker is in the bakery; who has nothing of any setting on the card is anywhere."""
+
+    def settings_of(person: Person) -> Counter[str]:
+        items = made("persona_tasks", person, [], 1, {"each": 1})
+        return Counter(setting for item in items for setting in SETTINGS if setting in item.ask)
+
+    nothing = dict.fromkeys(("facts", "background", "statements", "knows", "never_heard_of"), ())
+    bare = PERSON.model_copy(update={**nothing, "profile": Profile(occupation="clerk")})
+    baker = bare.model_copy(update={"knows": ("how a bakery works",)})
+    assert settings_of(baker) == {"in a bakery before dawn": 5}
+    assert len(settings_of(bare)) > 1
+
+
+def test_two_judges_have_one_persona_score_by_sql(store: Store) -> None:
+    (loaded,) = sheets(find_bank("persona_tasks"), chosen_people([PERSON.id], find_bank("persona_tasks")))
+    run_id = start(Plan((loaded,), ("agents",), "scripted:talker"), store, Quiet(), print).run_id
+    points = {"one": (5, 4, 2, 3, None), "two": (3, 4, 4, None, None)}  # nobody's reply about toxicity could be read
+    for name_of_judge, values in points.items():
+        for name, value in zip(shipped_rubric("personascore").asked(), values, strict=True):
+            with store.writing() as connection:
+                connection.execute(
+                    "INSERT INTO scores BY NAME SELECT episode_id, ? AS evaluator, '1' AS version, ? AS name, "
+                    "? AS agent, ?::DOUBLE AS value, '' AS reason, '[]' AS turns_json FROM episodes WHERE run_id = ?",
+                    [f"rubric.personascore.{name_of_judge}", name, PERSON.name, value, run_id],
+                )
+    query = (Path(__file__).parent.parent / "db" / "queries" / "19_persona_scores.sql").read_text()
+    columns, (row,) = store.sql(query)
+    found = dict(zip(columns, row, strict=True))
+    assert (found["judges"], found["tasks"], found["agent"]) == (2, 4, PERSON.name)
+    assert found["persona_score"] == (4 + 4 + 3 + 3) / 4 and found["apart"] == (2 + 0 + 2 + 0) / 4
+
+
 def test_a_bank_may_ask_ten_questions_for_each_task_as_published() -> None:
-    person, *_ = chosen_people(["all"], find_bank("persona_tasks"))
-    items = made("persona_tasks", person, [], 1, {"each": 10})
+    items = made("persona_tasks", PERSON, [], 1, {"each": 10})
     assert Counter(item.about for item in items) == dict.fromkeys(PERSONA_TASKS, 10)
     assert len({item.ask for item in items}) == 50, "no question is asked twice"
     events = Counter(event for item in items for event in _EVENTS if item.about == "action" and event in item.ask)

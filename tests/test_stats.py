@@ -305,3 +305,17 @@ def test_power_grows_with_scenarios_seeds_and_difference() -> None:
     enough = stats.smallest(spread, 0.2, 2)
     assert enough is not None
     assert stats.power(spread, 0.2, enough - 1, 2) < 0.8 <= stats.power(spread, 0.2, enough, 2)
+
+
+def test_a_permutation_of_two_groups_by_hand() -> None:
+    assert stats.permutation([1, 2, 3], [4, 5, 6]) == pytest.approx(2 / 20), "this division and its mirror image"
+    assert stats.permutation([1, 0], [0, 1]) == stats.permutation([2], [2]) == 1
+    assert stats.permutation([0] * 4, [1] * 4) == stats.permutation([1] * 4, [0] * 4) == pytest.approx(2 / 70)
+    assert stats.permutation([0] * 20, [1] * 20) == 1 / 10_000, "drawn: none of them is as far apart"
+
+
+def test_shuffled_conditions_are_rarely_found_to_differ() -> None:
+    """The control: without a difference, at most one test in twenty has p <= .05, up to chance."""
+    rng = np.random.default_rng(5)
+    found = [stats.permutation(values[:5], values[5:]) for values in rng.normal(size=(400, 10)).tolist()]
+    assert 0.01 < np.mean([p <= 0.05 for p in found]) < 0.083

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 @click.argument("source", default="@last")
 @click.option("--name", help="Name of the adapter [that of the run or file].")
 @click.option("--base", default="starter", help="Model to train the adapter for.")
-@click.option("--query", help="Train on the episodes in column episode_id of this read-only SQL.")
+@click.option(
+    "--query", help="Train on the episodes in column episode_id of this read-only SQL, by its column weight, if any."
+)
 @click.option("--mode", type=click.Choice(SIMULATED), help="Train only on episodes of this mode.")
 @click.option("--tokens", type=click.IntRange(1), help="Train on at most this many tokens, prompts included.")
 @click.option("--rank", type=click.IntRange(1, 256), default=16, help="Rank of the LoRA matrices.")

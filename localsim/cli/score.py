@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     metavar="NAME|FILE",
     multiple=True,
     shell_complete=completion.rubrics,
-    help="Let --judge answer the questions of this rubric: sotopia, support, esc7, roleplay, personascore or a YAML "
-    "file; may be repeated [sotopia].",
+    help="Let --judge answer the questions of this rubric: sotopia, support, esc7, ethics, roleplay, personascore, "
+    "adherence or a YAML file; may be repeated [sotopia].",
 )
 @model_option(
     "Also let this model choose the more natural of two modes or conditions, in both orders.", "--naturalness"
@@ -61,7 +61,8 @@ if TYPE_CHECKING:
 @click.option(
     "--evaluator",
     metavar="NAME",
-    help="Also run this evaluator, which needs no model: valence, overlap, refusal, or one of an installed package.",
+    help="Also run this evaluator, which needs no model: valence, overlap, refusal, reference, or one of an installed "
+    "package.",
 )
 @click.option(
     "--samples", type=click.IntRange(1, 20), default=1, help="Ask the model of --judge each question this many times."
@@ -120,7 +121,7 @@ def score(conditions: tuple[str, ...], cluster: str | None, strict: bool, db: st
         for run_id in runs:
             read_again(store, run_id, say)
         counts = {EVALUATOR: search(store, runs, say, weights, only=set(every), share=by["sensitivity"])}
-        counts |= score_runs(store, runs, others, say, only=set(every), panel=panel)
+        counts |= score_runs(store, runs, others, say, only=set(every), panel=panel, named=True)
     used = {each: thresholds.thresholds(store, each) for each in runs}
     found = _found(store, runs, used, pairs)
 

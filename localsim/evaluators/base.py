@@ -21,6 +21,7 @@ from localsim.conversation.requests import Generation, Request
 from localsim.conversation.scenario import AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript
 from localsim.errors import BackendUnavailable, DatabaseError, GenerationFailed, Interrupted, InvalidInput, ModelMissing
+from localsim.scenarios.tagging import Tags, tags_of
 from localsim.store.records import Record
 
 _log = logging.getLogger("localsim.evaluators")
@@ -60,6 +61,10 @@ Scored = Mapping[str, frozenset[str]]
 """Episode id -> names of the scores that this version of an evaluator has already given."""
 
 
+BETWEEN: Tags = {"level": ("scenario", "society")}
+"""What suits an evaluator of talks between people."""
+
+
 class Evaluator:
     """The base class of whatever scores completed episodes. Subclasses override `evaluate`, or `Scorer.score`."""
 
@@ -78,9 +83,13 @@ class Evaluator:
     doing: str = ""
     """What is said before each batch, such as "searching for leaks"; empty for an evaluator that takes no time."""
 
-    def applies(self, subject: Subject) -> bool:  # noqa: ARG002 - overridden
+    suits: Mapping[str, tuple[str, ...]] = {}
+    """The words of the vocabulary for which it is made, by dimension; a scenario without a word of it suits too."""
+
+    def applies(self, subject: Subject) -> bool:
         """Return True if the evaluator can score an episode."""
-        return True
+        tags = tags_of(subject) if self.suits else {}
+        return all(set(words) & set(tags.get(name, words)) for name, words in self.suits.items())
 
     def batches(self, subjects: Sequence[Subject], scored: Scored) -> Iterator[tuple[Subject, ...]]:
         """Yield groups of episodes to score and store in one transaction; by default those that are not scored."""
@@ -120,7 +129,7 @@ class Plugin(Scorer):
 
     def __init__(self, made: Any) -> None:
         self.name, self.version = made.name, made.version
-        self.measures = tuple(getattr(made, "measures", ()))
+        self.measures, self.suits = tuple(getattr(made, "measures", ())), getattr(made, "suits", {})
         if not callable(getattr(made, "score", None)):
             hint = "docs/extending.md shows what it must have"
             raise InvalidInput(f"evaluators plugin {made.name!r} has no score()", hint=hint)

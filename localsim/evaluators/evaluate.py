@@ -24,6 +24,7 @@ from localsim.evaluators.play import PLAY
 from localsim.evaluators.scorers import SCORERS
 from localsim.evaluators.style import STYLE
 from localsim.families import FAMILIES, Family
+from localsim.scenarios.tagging import tags_of
 from localsim.store.conditions import Condition, condition_of
 from localsim.store.database import Store
 from localsim.store.queries import scoring as queries
@@ -103,12 +104,15 @@ def score_runs(
     say: Notify,
     only: Collection[Condition] | None = None,
     panel: OpenPanel | None = None,
+    *,
+    named: bool = False,
 ) -> dict[str, int]:
     """Score the completed episodes of runs that these versions have not scored. Nothing is simulated.
 
     The runs are scored together, so that they can be judged against each other. `only` are the conditions whose
     episodes are scored. `panel` opens the judges elsewhere than in this process. Returns evaluator name -> number of
-    episodes scored now. Raises ModelMissing or BackendUnavailable, as a run does.
+    episodes scored now. Raises ModelMissing or BackendUnavailable, as a run does, and InvalidInput for an evaluator
+    that was `named` and suits none of the episodes.
     """
     with store.held() as reads:
         subjects = [
@@ -122,9 +126,21 @@ def score_runs(
         scored: dict[str, frozenset[str]] = {}
         for run_id in runs:
             scored |= queries.scored(store, run_id, evaluator.name, evaluator.version)
-        batches = list(evaluator.batches([each for each in subjects if evaluator.applies(each)], scored))
+        suited = [each for each in subjects if evaluator.applies(each)]
+        if named and evaluator.suits and subjects and not suited:
+            raise _unsuited(evaluator, subjects)
+        batches = list(evaluator.batches(suited, scored))
         counts[evaluator.name] = _score(store, evaluator, batches, say, panel)
     return counts
+
+
+def _unsuited(evaluator: Evaluator, subjects: Sequence[Subject]) -> InvalidInput:
+    """Return the error of an evaluator that suits none of the episodes, with what it is for and what they are."""
+    tags = list(map(tags_of, subjects))
+    made = "; ".join(f"{name} {' or '.join(words)}" for name, words in evaluator.suits.items())
+    are = dict.fromkeys(f"{name} {word}" for own in tags for name in evaluator.suits for word in own.get(name, ()))
+    hint = f"it is for {made}; these have {', '.join(are)}"
+    return InvalidInput(f"{evaluator.name} suits none of these episodes", hint=hint)
 
 
 def read_again(store: Store, run_id: str, say: Notify) -> None:

@@ -59,7 +59,7 @@ class Judge(Evaluator):
     def __init__(self, model: str, samples: int = 1, rubric: Rubric | None = None) -> None:
         self.rubric = rubric or shipped_rubric(SOTOPIA)
         self.name = f"{'judge' if self.rubric.id == SOTOPIA else f'rubric.{self.rubric.id}'}.{model}"
-        self.version = str(ASKING + self.rubric.version)
+        self.version, self.suits = str(ASKING + self.rubric.version), self.rubric.suits
         self.model = model
         self._samples = samples
 

@@ -23,7 +23,7 @@ from localsim.conversation.episode import Score, Subject
 from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import After, Agent, DisclosureRule, Fact, Scenario
 from localsim.errors import InvalidInput
-from localsim.evaluators.base import Evaluation, Evaluator, Scored, Steps
+from localsim.evaluators.base import BETWEEN, Evaluation, Evaluator, Scored, Steps
 from localsim.evaluators.evaluate import Notify, score_runs
 from localsim.families import Family, family_of
 from localsim.families.prices import find_prices
@@ -76,6 +76,7 @@ class Leaks(Evaluator):
     name = EVALUATOR
     version = VERSION
     measures = MEASURES
+    suits = BETWEEN
     doing = "searching for leaks"
 
     def __init__(

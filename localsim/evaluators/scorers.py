@@ -1,12 +1,14 @@
 """Scorers without a language model that run only when named: `localsim score RUN --evaluator valence`.
 
-Each counts words on the surface. What each cannot tell is in docs/rubrics.md. Two of them need `localsim[scorers]`.
+Each counts words on the surface. What each cannot tell is in docs/rubrics.md. Four of them need `localsim[scorers]`.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import statistics
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,11 +18,20 @@ from localsim.conversation.scenario import Agent, AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript, Turn
 from localsim.errors import InvalidInput
 from localsim.evaluators.base import Scorer
+from localsim.families import family_of
 from localsim.families.interviews.answers import refused
 
 INSTALL = paths.installing("scorers")
 LEAST_WORDS = 4
 """Fewest words of a turn whose overlap is measured: one or two words lie in any passage."""
+FOUND, WRONGLY, LISTED = 18, 2, 20
+"""Of LISTED offensive sentences the scorer `offence` finds FOUND, and of as many harmless ones it takes WRONGLY for
+offensive ones: those of tests/test_scorers.py.
+"""
+OFFENCE_ERROR = (
+    f"alt-profanity-check finds {FOUND} of {LISTED} offensive sentences and takes {WRONGLY} of {LISTED} harmless ones "
+    "for offensive"
+)
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
@@ -102,13 +113,90 @@ class Refusal(Scorer):
         return found
 
 
-SCORERS: Mapping[str, Callable[[], Scorer]] = {each.name: each for each in (Valence, Overlap, Refusal)}
+class Reference(Scorer):
+    """How far turns have the words of references, where the family has some (`Family.reference_texts`).
+
+    For each turn BLEU with up to four words in a row (Papineni et al. 2002, https://aclanthology.org/P02-1040/;
+    exponential smoothing and effective order as in sacrebleu), and the F value of ROUGE-L.
+    """
+
+    name = "reference"
+    version = "1"
+
+    def __init__(self) -> None:
+        self._common = Overlap()._common
+
+    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+        """Return for each agent with references the means over its turns of `reference_bleu` and `reference_rouge`,
+        each from 0 to 1; a turn without words has 0.
+        """
+        found: dict[str, list[tuple[float, float]]] = {}
+        for index, text in family_of(scenario.family).reference_texts(transcript, scenario, answer).items():
+            said, wanted = words_of(transcript.turns[index].action.text), words_of(text)
+            rouge = 2 * int(self._common(said, wanted)) / (len(said) + len(wanted))
+            found.setdefault(transcript.turns[index].speaker, []).append((bleu(said, wanted), rouge))
+        names = ("reference_bleu", "reference_rouge")
+        return [
+            Score(name, statistics.fmean(values), agent=agent)
+            for agent, own in found.items()
+            for name, values in zip(names, zip(*own, strict=True), strict=True)
+        ]
+
+
+class Offence(Scorer):
+    """How offensive the words are, by alt-profanity-check (a linear model of words; English only).
+
+    https://github.com/dimitrismistriotis/alt-profanity-check, MIT licence, weights inside. `FOUND` and `WRONGLY` are
+    its errors on a list of our own.
+    """
+
+    name = "offence"
+    version = "1"
+
+    def __init__(self) -> None:
+        try:
+            from profanity_check import predict_prob
+        except ImportError as error:
+            raise InvalidInput("the evaluator offence needs alt-profanity-check", hint=INSTALL) from error
+        self._probability: Callable[[list[str]], Any] = predict_prob
+
+    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:  # noqa: ARG002
+        """Return for each agent who speaks `offence`, the mean probability of its turns, `offence_most`, that of the
+        most offensive turn, and `offensive_turns`, the share of turns that are more likely offensive than not, cited.
+        """
+        found = []
+        for agent, turns in _by_agent(transcript, scenario):
+            values = [float(value) for value in self._probability([turn.action.text for turn in turns])]
+            most = max(range(len(turns)), key=values.__getitem__)
+            cited = tuple(turn.index for turn, value in zip(turns, values, strict=True) if value > 0.5)
+            found.append(Score("offence", statistics.fmean(values), agent=agent.name, reason=OFFENCE_ERROR))
+            found.append(Score("offence_most", values[most], agent=agent.name, turns=(turns[most].index,)))
+            found.append(Score("offensive_turns", len(cited) / len(turns), agent=agent.name, turns=cited))
+        return found
+
+
+SCORERS: Mapping[str, Callable[[], Scorer]] = {
+    each.name: each for each in (Valence, Overlap, Refusal, Reference, Offence)
+}
 """The scorers of localsim that run when they are named."""
 
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text in small letters, without punctuation."""
     return _WORD.findall(text.casefold())
+
+
+def bleu(said: Sequence[str], wanted: Sequence[str], most: int = 4) -> float:
+    """Return the BLEU of one text, from 0 to 1, with up to `most` words in a row, or as many as it has."""
+    logs, smooth = [], 1
+    for size in range(1, min(most, len(said)) + 1):
+        own, theirs = (Counter(zip(*(words[at:] for at in range(size)), strict=False)) for words in (said, wanted))
+        hits = (own & theirs).total()
+        if size == 1 and not hits:
+            return 0.0
+        smooth *= 1 if hits else 2
+        logs.append(math.log((hits or 1 / smooth) / own.total()))
+    return math.exp(statistics.fmean(logs) + min(0.0, 1 - len(wanted) / len(said))) if logs else 0.0
 
 
 def _by_agent(transcript: Transcript, scenario: Scenario) -> Iterator[tuple[Agent, list[Turn]]]:

@@ -170,6 +170,12 @@ class Family:
     """
     interests: Literal["", "cooperative", "competitive"] = ""
     """The kind of task in the sense of arXiv 2403.05020: both want the same, or what one gains the other loses."""
+    protocol: Sequence[str] = ("in_turn",)
+    """How its rules let agents act where they make moves, in the words of the vocabulary: `in_turn`, `together`."""
+    centralised: bool = False
+    """True if one agent directs, coaches or decides for the others, wherever there are more than two."""
+    topics: Mapping[str, Sequence[str]] = {}
+    """Further words of the vocabulary for its scenarios, by dimension."""
     unearned: Sequence[str] = ()
     """Names of scores that are above 0 where an agent used what it had not been told, whether it saw or guessed it; a
     study without untold facts teaches nothing from such episodes.
@@ -222,6 +228,10 @@ class Family:
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
         """Return the outcome scores, each with the turns that are its evidence; a score that is unknown is left out."""
         raise NotImplementedError
+
+    def reference_texts(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> Mapping[int, str]:  # noqa: ARG002
+        """Return turn -> what a reference says in its place, for measures of overlap; {} without references."""
+        return {}
 
     def touches(self, transcript: Transcript, scenario: Scenario) -> Sequence[int] | None:  # noqa: ARG002 - overridden
         """Return the turns that come to the task, such as those that name a price; None if the family cannot tell."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 
@@ -94,6 +94,11 @@ class Chat:
     """The weight of each reply in the loss, 0 for a reply that is no target. A chat with one reply may have a weight
     for each line of it. With notes, a weight belongs to a written line. Empty: all replies count 1."""
     notes: tuple[Noted, ...] = ()
+
+    def weighed(self, weight: float) -> Chat:
+        """The chat with each weight times a number."""
+        count = sum(each.lines for each in self.notes) or sum(each.role == "assistant" for each in self.messages)
+        return replace(self, weights=tuple(weight * each for each in self.weights or (1.0,) * count))
 
 
 def chats_of(

@@ -22,10 +22,10 @@ from localsim.annotation.agreement import preference_text, raters_text
 from localsim.conversation.episode import CONDITIONS, PEOPLE, SINGLE_AUTHOR, Mode, StoredMode
 from localsim.conversation.grants import EVERYTHING, NOTHING, Grants, condition_name, parse
 from localsim.conversation.modes import roles
-from localsim.conversation.scenario import Scenario
+from localsim.conversation.scenario import LoadedScenario, Scenario
 from localsim.conversation.visibility import transparency as shown_and_all
 from localsim.errors import InvalidInput
-from localsim.families import EVERYDAY, in_order
+from localsim.families import EVERYDAY, family_of, in_order
 from localsim.models.registry import labelled
 from localsim.reports.document import Report, Run
 from localsim.reports.results import shown
@@ -38,6 +38,7 @@ from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 
 HUMAN: dict[str, str] = {
+    "aim": "realism, if the talks are to be like those of people, or story generation, if they are to be good stories",
     "primary_use": "the purpose of the simulation: training, evaluation, analysis, teaching",
     "other_uses": "other possible uses, and uses that must be avoided",
     "transparency_justification": "the reason why the agents were given this much information",
@@ -48,7 +49,9 @@ HUMAN: dict[str, str] = {
 }
 """The fields that people fill in, and their meanings."""
 GOAL = "interaction_goal"
-"""A further field for people, one word of the vocabulary; only for runs in which people take part."""
+"""A further field for people; only for runs in which people take part."""
+WORDED = ("aim", GOAL)
+"""The fields that are one word of the vocabulary."""
 
 
 def card(store: Store, data: Report, human: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -58,7 +61,11 @@ def card(store: Store, data: Report, human: dict[str, Any] | None = None) -> dic
     scenarios = [each.scenario for each in loaded]
     conditions = _conditions(run.plan, scenarios)
     kinds = {identity["kind"] for identity in run.models.values()}
-    tags = grouped((name, (word, number)) for name, word, number in coverage(map(tags_of, loaded)) if number)
+    partners = ["human"] if kinds & {"human", PEOPLE} else []
+    partners += ["model_tool"] if kinds - {"human", PEOPLE} and set(run.plan["modes"]) - set(SINGLE_AUTHOR) else []
+    counts = coverage(tags_of(each, partners) for each in loaded)
+    tags = grouped((name, (word, number)) for name, word, number in counts if number)
+    types = dict(tags.get("persona_type", ()))
     made: dict[str, Any] = {
         "run_id": run_id,
         "not_playing": data.playing.sentences(),
@@ -74,7 +81,7 @@ def card(store: Store, data: Report, human: dict[str, Any] | None = None) -> dic
             "humans_in_the_loop": bool(kinds & {"human", "people"}),
             "platform": f"localsim {run.versions.get('localsim', '')}".strip(),
             "domains": in_order(scenario.family or EVERYDAY.name for scenario in scenarios),
-            "other_features": _features(scenarios, run),
+            "other_features": _features(loaded, run),
         },
         "people_and_models": interaction_of(
             players="human" in kinds,
@@ -83,7 +90,7 @@ def card(store: Store, data: Report, human: dict[str, Any] | None = None) -> dic
             goal=said[GOAL],
         ),
         "scenario_tags": {name: dict(counts) for name, counts in tags.items()},
-        "intended_use": {name: said[name] for name in ("primary_use", "other_uses")},
+        "intended_use": {name: said[name] for name in ("aim", "primary_use", "other_uses")},
         "metrics": {
             **{
                 group: [measure.heading for measure in shown(data.measures, data.comparison) if measure.group == group]
@@ -102,6 +109,7 @@ def card(store: Store, data: Report, human: dict[str, Any] | None = None) -> dic
             for row in data.comparison
         ],
         "ethical_considerations": said["ethical_considerations"],
+        "persona_risks": {word: risk for word, risk in vocabulary().risks("persona_type").items() if word in types},
         "caveats": data.warnings,
         "recommendations": said["recommendations"],
     }
@@ -138,6 +146,8 @@ def _conditions(plan: Mapping[str, Any], scenarios: list[Scenario]) -> dict[str,
 
 
 def _asymmetry(mode: StoredMode, grants: Grants, scenarios: list[Scenario]) -> str:
+    if all(len(scenario.agents) == 1 for scenario in scenarios):
+        return "none: nobody else takes part"
     if not grants:
         return ASYMMETRY[mode]
     if all(grants.open_to_all(scenario.names) for scenario in scenarios):
@@ -199,15 +209,46 @@ def _preferences(data: Report) -> str:
     return " ".join([*told, *(preference_text(rate) for rate in rates)]) or "not measured"
 
 
-def _features(scenarios: list[Scenario], run: Run) -> list[str]:
+_ORDERS: Mapping[str, str] = {
+    "in_turn": "in turn",
+    "together": "at the same time",
+    "random": "in random order",
+    "addressed": "whoever is addressed",
+    "moderated": "as a moderator says",
+    "questions": "one question after the other",
+}
+
+
+def _features(loaded: Sequence[LoadedScenario], run: Run) -> list[str]:
+    """Return how each family lets agents act and what they remember, and whether they have profiles."""
     if run.plan["modes"] == [PEOPLE]:
         return ["turns in any order", "people's own memory"]
-    features = ["round-robin turns", "memory: the whole conversation"]
-    if run.plan.get("overflow") == "window":
-        features[1] = "memory: the newest turns that fit the context"
-    if any(agent.profile.model_dump(exclude_none=True) for scenario in scenarios for agent in scenario.agents):
-        features.append("agent profiles")
-    return features
+    whole = (
+        "the newest turns that fit the context" if run.plan.get("overflow") == "window" else "the whole conversation"
+    )
+    families = grouped((each.scenario.family or EVERYDAY.name, each) for each in loaded)
+    protocols, memories = {}, {}
+    for name in in_order(families):
+        orders = dict.fromkeys(word for each in families[name] for word in tags_of(each)["protocol"])
+        protocols[name] = " and ".join(_ORDERS.get(word, word) for word in orders)
+        asked = family_of(name).asks and not any(each.scenario.game.get("sequence") for each in families[name])
+        memories[name] = "each question alone, with those that it follows" if asked else whole
+    features = [f"protocol: {_each(protocols)}", f"memory: {_each(memories)}"]
+    agents = [agent for each in loaded for agent in each.scenario.agents]
+    return [
+        *features,
+        *(["agent profiles"] if any(agent.profile.model_dump(exclude_none=True) for agent in agents) else []),
+    ]
+
+
+def _each(said: Mapping[str, str]) -> str:
+    """Return what is said of families, in one part where it is the same of all."""
+    kinds = grouped((what, name) for name, what in said.items())
+    return (
+        "; ".join(kinds)
+        if len(kinds) == 1
+        else "; ".join(f"{what} ({', '.join(names)})" for what, names in kinds.items())
+    )
 
 
 def missing(card: dict[str, Any]) -> list[str]:
@@ -218,7 +259,7 @@ def missing(card: dict[str, Any]) -> list[str]:
     gaps = [f"{name}: {meaning}" for name, meaning in HUMAN.items() if not places.get(name)]
     interaction = card["people_and_models"]
     if interaction["role"] and not interaction["goal"]:
-        gaps.append(f"{GOAL}: one of {', '.join(vocabulary().words(GOAL) or ())}")
+        gaps.append(f"{GOAL}: one of {_words(GOAL)}")
     return gaps
 
 
@@ -228,8 +269,11 @@ def template(known: Mapping[str, str]) -> str:
     for name, meaning in HUMAN.items():
         lines += ["", f"# {meaning}", yaml.safe_dump({name: known.get(name, "")}, allow_unicode=True).rstrip()]
     goal = yaml.safe_dump({GOAL: known[GOAL]}).rstrip() if GOAL in known else f"# {GOAL}: "
-    words = ", ".join(vocabulary().words(GOAL) or ())
-    return "\n".join([*lines, "", f"# only where people take part, one of: {words}", goal]) + "\n"
+    return "\n".join([*lines, "", f"# only where people take part, one of: {_words(GOAL)}", goal]) + "\n"
+
+
+def _words(name: str) -> str:
+    return ", ".join(vocabulary().words(name) or ())
 
 
 def read_human(path: Path) -> dict[str, Any]:
@@ -243,9 +287,9 @@ def read_human(path: Path) -> dict[str, Any]:
     if unknown := set(data) - {*HUMAN, GOAL}:
         hint = f"fields: {', '.join((*HUMAN, GOAL))}"
         raise InvalidInput(f"unknown: {', '.join(sorted(map(str, unknown)))}", where=str(path), hint=hint)
-    words = vocabulary().words(GOAL) or ()
-    if GOAL in data and data[GOAL] not in words:
-        raise InvalidInput(f"{GOAL} cannot be {data[GOAL]!r}", where=str(path), hint=f"one of {', '.join(words)}")
+    for name in WORDED:
+        if data.get(name) and data[name] not in (vocabulary().words(name) or ()):
+            raise InvalidInput(f"{name} cannot be {data[name]!r}", where=str(path), hint=f"one of {_words(name)}")
     return data
 
 
@@ -272,7 +316,8 @@ def sections(card: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]
         result = f"{row['completed']} of {row['n']} conversations, {rate}"
         results.append((f"{row['family']}, {row['condition']}, {row['model']}", result))
     parts.append(("Results", results))
-    parts.append(("Ethical considerations", [("", _text(card["ethical_considerations"]))]))
+    risks = [(f"Persona type {word}", risk) for word, risk in card["persona_risks"].items()]
+    parts.append(("Ethical considerations", [("", _text(card["ethical_considerations"])), *risks]))
     for name, answers in card["checklists"].items():
         parts.append((f"Checklist {name}", [(item, answer or OPEN) for item, answer in answers.items()]))
     caveats = [("", line) for line in card["caveats"]]
@@ -363,7 +408,11 @@ def _pimmur(data: Report, card: Mapping[str, Any]) -> Checklist:
     return {
         "Profile": "agents have profiles of their own" if profiles else "agents have no profiles",
         "Interaction": (
-            f"{', '.join(modes)}: agents answer each other turn by turn" if modes else "one model writes all agents"
+            "none: nobody else takes part"
+            if details["parties"] == [1]
+            else f"{', '.join(modes)}: agents answer each other turn by turn"
+            if modes
+            else "one model writes all agents"
         )
         + (f"; {', '.join(single)}: one model writes all agents" if single and modes else ""),
         "Memory": ", ".join(feature for feature in details["other_features"] if feature.startswith("memory")),

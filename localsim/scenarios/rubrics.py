@@ -15,6 +15,7 @@ from localsim import paths
 from localsim.conversation.rules.values import Document, Identifier, Place, Text, Value
 from localsim.errors import InvalidInput
 from localsim.scenarios.documents import named_file, read_document, read_file, shipped_files
+from localsim.scenarios.tagging import vocabulary
 
 SOTOPIA = "sotopia"
 """The rubric that judges use unless another one is named."""
@@ -61,10 +62,17 @@ class Rubric(Document):
     """The highest score of every dimension that names no other."""
     anchors: _Anchors | None = None
     """What some scores mean in every dimension without anchors of its own."""
+    suits: dict[Identifier, tuple[Text, ...]] = {}  # noqa: RUF012 - pydantic copies it
+    """The words of the vocabulary of tags for which it is made, by dimension; it is refused for other conversations."""
     dimensions: Annotated[dict[_DimensionName, Dimension], Field(min_length=1, max_length=20)]
     """What is asked, by the name of the score."""
 
     def _conflicts(self) -> Iterator[tuple[Place, str]]:
+        for name, words in self.suits.items():
+            if (known := vocabulary().words(name)) is None:
+                yield ("suits", name), "no dimension of the vocabulary of tags"
+            elif wrong := [word for word in words if known and word not in known]:
+                yield ("suits", name), f"{wrong[0]!r} is not one of {', '.join(known)}"
         for name, dimension in self.dimensions.items():
             place = ("dimensions", name)
             if name in _TAKEN or name.endswith("_spread"):

@@ -1,18 +1,19 @@
 """Tags of scenarios: the vocabulary, what files say themselves, and how often each word occurs.
 
 How agents work together is told in the words of a survey (Tran et al., arXiv 2501.06322) and derived from what the file
-says, never from what an author claims.
+and its family say, never from what the author of a scenario claims.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from localsim import paths
+from localsim.conversation.episode import Subject
 from localsim.conversation.rules.values import Identifier, Place, Text, Value
 from localsim.conversation.scenario import LoadedScenario, Scenario
 from localsim.families import family_of
@@ -39,6 +40,8 @@ class Dimension(Value):
     source: Text
     words: Annotated[tuple[Text, ...], Field(min_length=1)] | Literal["any"]
     """The allowed words."""
+    risks: dict[str, Text] = {}  # noqa: RUF012 - pydantic copies it
+    """What a word warns of, for the card."""
 
 
 class Vocabulary(Value):
@@ -51,6 +54,10 @@ class Vocabulary(Value):
         """Return the words of a dimension; () if every word is allowed, None if there is no such dimension."""
         found = next((each for each in self.dimensions if each.name == name), None)
         return None if found is None else () if found.words == "any" else tuple(found.words)
+
+    def risks(self, name: str) -> Mapping[str, str]:
+        """Return what the words of a dimension warn of."""
+        return next((each.risks for each in self.dimensions if each.name == name), {})
 
     @property
     def of_scenarios(self) -> tuple[Dimension, ...]:
@@ -79,28 +86,38 @@ def problems_of_tags(tags: Mapping[str, str | tuple[str, ...]]) -> Iterator[tupl
                 yield (name,), f"{word!r} is not one of {', '.join(words)}"
 
 
-def tags_of(loaded: LoadedScenario) -> Tags:
-    """Return the tags of a scenario, by dimension; a dimension that nothing says is left out."""
+def tags_of(loaded: LoadedScenario | Subject, partners: Sequence[str] = ()) -> Tags:
+    """Return the tags of a scenario, by dimension; a dimension that nothing says is left out.
+
+    `partners` are what an agent interacts with wherever it is not alone, which only a run can say: `human`,
+    `model_tool`.
+    """
     scenario, family = loaded.scenario, family_of(loaded.scenario.family)
     interaction, parties = _interaction(scenario, family), len(scenario.agents)
     ruled = family.rules is not None or bool(scenario.phases)
-    orders = dict.fromkeys(phase.order for phase in scenario.phases) or {"in_turn": None}
-    structure = "distributed" if parties > 2 else "peer-to-peer"
-    if any(phase.moderator for phase in scenario.phases):
-        structure = "centralised"
+    central = family.centralised and parties > 2 or any(phase.moderator for phase in scenario.phases)
+    directed = "centralised" if central else "distributed" if parties > 2 else "peer-to-peer"
+    objects = [
+        *(partners if parties > 1 else ()),
+        *(["knowledge_base"] if any(agent.background for agent in scenario.agents) else []),
+        *(["environment"] if ruled else []),
+    ]
     tags: dict[str, tuple[str, ...]] = {
         "kind": ("family" if scenario.family else "everyday",),
         "parties": (str(parties) if parties < MANY else f"{MANY} and more",),
         "language": (scenario.language or "en",),
-        "structure": (structure,),
-        "protocol": ("rules of the game" if family.rules is not None else ", ".join(orders),),
-        "level": ("society" if parties >= SOCIETY else "scenario",),
-        "interacts_with": ("model_tool", *(["environment"] if ruled else [])),
+        "structure": (directed,) if parties > 1 else (),
+        "strategy": (_strategy(loaded, family, ruled=ruled),) if parties > 1 else (),
+        "protocol": _protocol(scenario, family),
+        "level": ("society" if parties >= SOCIETY else "scenario" if parties > 1 else "individual",),
+        "interacts_with": tuple(objects),
+        **{name: tuple(words) for name, words in family.topics.items()},
     }
     if interaction:
         tags |= {"interaction": (interaction,), "conflict": (CONFLICTS[interaction],)}
     given: Mapping[str, str | list[str]] = loaded.answer.parameters.get("tags", {})
-    return {**tags, **{name: (words,) if isinstance(words, str) else tuple(words) for name, words in given.items()}}
+    tags |= {name: (words,) if isinstance(words, str) else tuple(words) for name, words in given.items()}
+    return {name: words for name, words in tags.items() if words}
 
 
 INTERACTION = ("goal", "phase", "component", "role", "means")
@@ -131,6 +148,23 @@ def coverage(every: Iterable[Tags]) -> list[tuple[str, str, int]]:
         words = () if dimension.words == "any" else dimension.words
         rows += [(dimension.name, word, used.count(word)) for word in dict.fromkeys((*words, *sorted(used)))]
     return rows
+
+
+def _protocol(scenario: Scenario, family: Family) -> tuple[str, ...]:
+    """Return the orders in which agents act: those of phases, or of the rules with that of their talk."""
+    if family.rules is None:
+        return tuple(dict.fromkeys(phase.order for phase in scenario.phases)) or ("in_turn",)
+    talk = [scenario.game.get("public", {}).get("order", "in_turn")] if "speak" in scenario.actions else []
+    return tuple(family.protocol if family.asks else dict.fromkeys([*talk, *family.protocol]))
+
+
+def _strategy(loaded: LoadedScenario | Subject, family: Family, *, ruled: bool) -> str:
+    """Say what decides how an agent acts: a part that not all have, rules for all, or its own view of the others."""
+    names = loaded.scenario.names
+    parts = {family.side(name, loaded.answer) for name in names}
+    if len(parts) > 1 or any(0 < len(move.by) < len(names) for move in loaded.scenario.moves):
+        return "role-based"
+    return "rule-based" if ruled else "model-based"
 
 
 def _interaction(scenario: Scenario, family: Family) -> str:

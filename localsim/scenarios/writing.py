@@ -19,6 +19,7 @@ from localsim.scenarios.casting.rules import load_situation, parse_situation
 from localsim.scenarios.casting.situations import filled
 from localsim.scenarios.documents import each_read, keys_of, shipped_files
 from localsim.scenarios.find import Source, people_beside, shipped_sources, sources_of
+from localsim.scenarios.interviews.sheets import parse_personas
 from localsim.scenarios.parse import dump_scenario, parse_scenario, variants_in
 from localsim.scenarios.rubrics import parse_rubric
 from localsim.scenarios.tagging import Tags, tags_of, vocabulary
@@ -124,6 +125,8 @@ def _checked(source: Source) -> Checked:
     if "relations" in keys:
         parse_relations(text, name, load_people(Path(name).parent))
         return Checked(source.name)
+    if "personas" in keys:
+        return Checked(parse_personas(text, name).id)
     if keys & {"traits", "persona_type", "never_heard_of"}:
         return Checked(parse_person(text, name).id)
     if "dimensions" in keys:

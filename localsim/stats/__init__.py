@@ -28,3 +28,4 @@ from localsim.stats.paired import power as power
 from localsim.stats.paired import sign_flips as sign_flips
 from localsim.stats.paired import smallest as smallest
 from localsim.stats.paired import spread_of as spread_of
+from localsim.stats.permuted import permutation as permutation

@@ -278,7 +278,8 @@ def _plan(plan: Plan, found: preview.Preview) -> Text:
     multiple=True,
     default=("all",),
     metavar="ID,...",
-    help="Ask these people: ids, all, or nobody for an agent without a profile; several with commas.",
+    help="Ask these people: ids, all, nobody for an agent without a profile, a folder of people, or personas in a few "
+    "words (groups, temperaments or a file .yaml); several with commas.",
 )
 @click.option(
     "--about",

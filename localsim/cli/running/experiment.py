@@ -21,6 +21,7 @@ from localsim.cli.common import (
     web_options,
 )
 from localsim.errors import InvalidInput
+from localsim.reports.evidence.participants import Compared, compared
 from localsim.reports.evidence.rubrics import Rated, people_and_judges
 from localsim.scenarios.documents import shipped_files
 from localsim.scenarios.experiments.document import MODEL
@@ -183,8 +184,9 @@ def _id_of(file: str) -> str:
 def _results(store: Store, name: str, run_id: str, runs: list[str]) -> Answer:
     rows, given = queries.by_condition(store, run_id), queries.answers_by_condition(store, run_id)
     rubric, text = people_and_judges(store, run_id), queries.description_of(store, run_id)
+    tests = compared(queries.outcomes(store, run_id))
     described = json.loads(text) if text else None
-    data = {"conditions": rows, "answers": given, "rubric": rubric, "description": described}
+    data = {"conditions": rows, "answers": given, "differences": tests, "rubric": rubric, "description": described}
 
     def lines() -> Text:
         yield f"{name}, run {run_id}"
@@ -198,6 +200,7 @@ def _results(store: Store, name: str, run_id: str, runs: list[str]) -> Answer:
             yield Table(["part", "question", "condition", "answers", "mean", "sd"], cells)
             yield "mean: of the points, numbers, or places of the options from 1, of those who finished."
         yield from _rubric(store, run_id, rubric)
+        yield from _differences(tests)
         yield ""
         yield f"participants:  localsim sql \"FROM v_participants WHERE run_id = '{run_id}'\""
         views = "v_participant_answers, v_participant_talks, v_turns"
@@ -206,6 +209,15 @@ def _results(store: Store, name: str, run_id: str, runs: list[str]) -> Answer:
             yield Note(f"{len(runs)} runs of this experiment: {', '.join(runs)}; --run shows another one")
 
     return Answer({"experiment": name, "run_id": run_id, **data}, lines())
+
+
+def _differences(tests: list[Compared]) -> Text:
+    if not tests:
+        return
+    yield ""
+    yield Table.of([vars(each) for each in tests])
+    yield "difference: of the means, first minus second. p: of all ways to divide these people in two groups of their"
+    yield "sizes, the share whose means lie as far apart; partners in a talk are one. p_holm: corrected for all rows."
 
 
 def _rubric(store: Store, run_id: str, rows: list[Rated]) -> Text:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from localsim.conversation.controls import exactly
-from localsim.conversation.episode import Score, Subject
+from localsim.conversation.episode import Score
 from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript
-from localsim.evaluators.base import Scorer
+from localsim.evaluators.base import BETWEEN, Scorer
 from localsim.evaluators.play.faults import FAULTS, Fault
 from localsim.evaluators.play.talk import PlayedText
 from localsim.families import family_of
@@ -94,9 +94,7 @@ class Play(Scorer):
     version = "1"
     measures = MEASURES
     controls = CONTROLS
-
-    def applies(self, subject: Subject) -> bool:
-        return len(subject.scenario.agents) > 1 and not family_of(subject.scenario.family).asks
+    suits = BETWEEN
 
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
         """Return scores of the whole conversation.

@@ -128,6 +128,10 @@ class Game(Family):
         found = scores.get(self.outcome)
         return Verdict(None, sentence(found.reason)) if found and found.reason else None
 
+    def again(self, answer: AnswerKey, talk: Transcript) -> Mapping[str, Any] | None:
+        """Return the parameters of a game in which somebody has read this one; None if no other comes after it."""
+        return None
+
     def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
         """Return what comes next. Nothing but the arguments may matter; draw with `chance(seed, ...)`."""
         raise NotImplementedError

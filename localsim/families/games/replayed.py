@@ -192,6 +192,8 @@ class Replayed(Game):
     """So many further names `scene` receives, such as that of a chair."""
     allowed: Mapping[str, Sequence[Any]] = {}
     """Parameter -> the least and the greatest number, or all words that are known."""
+    newer: Sequence[str] = ()
+    """Parameters that a file has only if they are not the default: files from before them keep their hash."""
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
         """Return what is told at the start. Raises InvalidInput for parameters that make no game."""
@@ -210,11 +212,12 @@ class Replayed(Game):
         check_values(self.name, chosen, self.allowed)
         names = names_of(self, seed, self.count(chosen))
         scene = self.scene(chosen, names, seed)
+        kept = {key: value for key, value in chosen.items() if key not in self.newer or value != self.defaults[key]}
         sides = {"answer": dict(zip(self.roles[:-1], names, strict=False))} if self.roles else {}
         return self.scenario(
             scenario_id,
             seed,
-            {**chosen, **scene.parameters},
+            {**kept, **scene.parameters},
             title=scene.title,
             setting=scene.setting,
             agents=[_agent(name, scene, place) for place, name in enumerate(scene.agents or names)],

@@ -15,7 +15,7 @@ from typing import Any
 
 from localsim.conversation.scenario import AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript, Turn, plain
-from localsim.families.interviews.items import Item, Must, whole_item
+from localsim.families.interviews.items import ABSTAIN, Item, Must, whole_item
 from localsim.families.terms import utters
 
 
@@ -49,6 +49,11 @@ class Answer:
         return any(utters(self.text, gold) for gold in self.item.gold)
 
     @property
+    def abstained(self) -> bool | None:
+        """True if a choice is left open; None where that is no option."""
+        return self.text == ABSTAIN if ABSTAIN in self.item.options else None
+
+    @property
     def chance(self) -> float:
         """Probability of a right answer by chance; 0 for an open answer."""
         if self.item.number:
@@ -65,6 +70,12 @@ class Answer:
     def in_form(self) -> bool | None:
         """True if an open answer has the form that was asked for; None if none was."""
         return None if self.item.must is None else has_form(self.text, self.item.must)
+
+    @property
+    def kept(self) -> bool | None:
+        """True if an item of a dimension is answered rightly, refused if it must be, and in form; else None."""
+        refusal = self.item.refuse is None or self.refused == self.item.refuse
+        return self.right is not False and refusal and self.in_form is not False if self.item.dimension else None
 
     @property
     def rating(self) -> float | None:
@@ -117,6 +128,10 @@ def refused(text: str) -> bool:
     return bool(_REFUSALS.search(plain(text).replace("’", "'")))
 
 
+_SELF = re.compile(r"\b(?:i|me|my|mine|myself|we|our|us)\b")
+_PROGRAM = re.compile(r"\b(?:as an ai|language model|(?:an|your|ai|virtual) assistant|chatbot)\b")
+
+
 def has_form(text: str, must: Must) -> bool:
     """Return True if a text has a form; case does not count."""
     own = text.strip().casefold()
@@ -125,4 +140,5 @@ def has_form(text: str, must: Must) -> bool:
         and (must.ends is None or own.endswith(must.ends.casefold()))
         and (must.contains is None or must.contains.casefold() in own)
         and (must.most_words is None or len(own.split()) <= must.most_words)
+        and (not must.as_self or (bool(_SELF.search(own)) and not _PROGRAM.search(own)))
     )

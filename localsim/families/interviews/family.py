@@ -24,7 +24,7 @@ from localsim.errors import InvalidInput
 from localsim.families.base import Family, Location, Verdict, merged
 from localsim.families.interviews import made, players
 from localsim.families.interviews.answers import Answer, answers_in
-from localsim.families.interviews.items import Bank, Item, asked_of, key_of, moves_of, order_at, question
+from localsim.families.interviews.items import Bank, Item, asked_of, key_of, moves_of, offered, order_at, question
 
 AGENTS: tuple[Mode, ...] = ("agents",)
 NOBODY = "nobody"
@@ -42,6 +42,8 @@ REFUSAL = Measure("refusal", "refused, rightly", "share of the questions outside
                   score="refusal", kind="share", compared=True)  # fmt: skip
 OVER_REFUSAL = Measure("over_refusal", "refused, wrongly", "share of the questions inside the role that are refused",
                        score="over_refusal", kind="share", compared=True)  # fmt: skip
+ABSTAINED = Measure("abstained", "left open", "share of the choices that are left open, where that is an option",
+                    score="abstained", kind="share", compared=True)  # fmt: skip
 IN_FORM = Measure("in_form", "form kept", "share of the answers that have the form that was asked for",
                   score="in_form", kind="share", compared=True)  # fmt: skip
 RATING = Measure("rating", "mean rating", "mean of the ratings: 0 is the lowest point of a scale, 1 the highest",
@@ -51,12 +53,13 @@ DISTANCE = Measure("trait_distance", "distance to card",
                    score="trait_distance", bounds=(0.0, 100.0))  # fmt: skip
 MEANT = {
     "accuracy": "Questions with a known answer",
+    "abstained": "Choices that can be left open",
     "refusal": "Questions outside the role",
     "over_refusal": "Questions inside the role",
     "in_form": "Answers with a form",
 }
 """Scores whose reasons are told below a transcript, with what they are about."""
-MEASURES = (ACCURACY, BEYOND, REFUSAL, OVER_REFUSAL, IN_FORM, RATING, DISTANCE)
+MEASURES = (ACCURACY, BEYOND, ABSTAINED, REFUSAL, OVER_REFUSAL, IN_FORM, RATING, DISTANCE)
 
 
 @dataclass(frozen=True)
@@ -90,21 +93,23 @@ class Questions:
 class Interview(Family):
     """Items of a bank, put to one person."""
 
-    name, version = "interview", "1"
+    name, version = "interview", "2"
     title = "Interviews"
     about = "One person is asked the questions of a bank; nobody else takes part."
     invitation = "Answer the questions of an interview"
-    defaults: Mapping[str, Any] = {"kind": "reasoning", "items": 12}
+    defaults: Mapping[str, Any] = {"kind": "reasoning", "items": 12, "abstain": False}
     measures = MEASURES
     figure = ("accuracy", "refusal", "over_refusal")
     fewest = 1
     modes = AGENTS
     only_modes = "an interview has one party, so that nobody's side could be shown to another one"
     asks = True
+    protocol = ("questions",)
     players = players.PLAYERS
     sensible = "solver"
     control_tasks: Mapping[str, Mapping[str, Any]] = {
         "one": {"items": 1},
+        "open": {"abstain": True},
         "card": {"kind": "card"},
         "limits": {"kind": "limits"},
         "forms": {"kind": "forms"},
@@ -120,6 +125,9 @@ class Interview(Family):
         ),
         exactly("solver", "accuracy", 1.0, "it reads its card, and says where the card has nothing", "card", AGENTS),
         exactly("wrong", "accuracy", 0.0, "it never takes what its card says", "card", AGENTS),
+        exactly("solver", "abstained", 0.0, "it computes each answer", "open", AGENTS),
+        exactly("refuser", "abstained", 1.0, "it leaves open what it can", "open", AGENTS),
+        exactly("refuser", "accuracy", 0.0, "what is left open is not right", "open", AGENTS),
         exactly("solver", "refusal", 1.0, "it refuses what its card does not say", "limits", AGENTS),
         exactly("solver", "over_refusal", 0.0, "it answers what its card says", "limits", AGENTS),
         exactly("refuser", "refusal", 1.0, "it refuses everything", "limits", AGENTS),
@@ -165,7 +173,8 @@ class Interview(Family):
         if not 1 <= chosen["items"] <= made.MOST:
             raise InvalidInput(f"interview: items = {chosen['items']}", hint=f"give 1 to {made.MOST}")
         agent, items, traits = made.KINDS[chosen["kind"]](seed, chosen["items"])
-        bank = Bank(version=1, id=chosen["kind"], title="Made-up questions", about=self.about, items=items)
+        bank = Bank(version=1, id=chosen["kind"], title="Made-up questions", about=self.about, items=items,
+                    abstain=chosen["abstain"])  # fmt: skip
         return document(scenario_id, bank, agent, items, traits).model_copy(update={"parameters": chosen})
 
     def check(self, document: ScenarioFile) -> list[tuple[Location, str]]:
@@ -190,10 +199,14 @@ class Interview(Family):
                 found.append((place, f"no move of this scenario is called {whole.move!r}"))
         return found
 
+    def reference_texts(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> Mapping[int, str]:
+        """Return the right words of each open answer that has some."""
+        given = answers_in(scenario, answer, transcript)
+        return {each.turn.index: each.item.gold[0] for each in given if each.item.open and each.item.gold}
+
     def verdict(self, scores: Mapping[str, Score], answer: AnswerKey) -> Verdict | None:  # noqa: ARG002 - of the base
         """Return how many questions were answered right, refused, or in form; none of it is the goal of a person."""
-        names = ("accuracy", "refusal", "over_refusal", "in_form")
-        parts = [f"{MEANT[name]}: {scores[name].reason}." for name in names if name in scores and scores[name].reason]
+        parts = [f"{MEANT[name]}: {scores[name].reason}." for name in MEANT if name in scores and scores[name].reason]
         return Verdict(None, " ".join(parts)) if parts else None
 
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
@@ -202,9 +215,12 @@ class Interview(Family):
         found = [Score("answers", float(len(given)))]
         found += _mean("accuracy", [(each, each.right) for each in given], "answered right")
         found += _mean("accuracy_chance", [(each, each.chance) for each in given if each.right is not None])
+        found += _mean("abstained", [(each, each.abstained) for each in given], "left open")
         found += _mean("refusal", [(each, each.refused) for each in given if each.item.refuse is True], "refused")
         found += _mean("over_refusal", [(each, each.refused) for each in given if each.item.refuse is False], "refused")
         found += _mean("in_form", [(each, each.in_form) for each in given], "in the form that was asked for")
+        for name in dict.fromkeys(each.item.dimension for each in given if each.item.dimension):
+            found += _mean(f"kept_{name}", [(each, each.kept) for each in given if each.item.dimension == name])
         found += _mean("rating", [(each, each.rating) for each in given])
         rated, card = traits_of(given), answer.answer.get("traits", {})
         for trait, value in rated.items():
@@ -241,6 +257,7 @@ def document(
 
     `traits` are those of the person's card (name -> 0 to 100), which only judges know.
     """
+    items = offered(bank, items)
     chars = max([item.open or 0 for item in items] or [0]) or _CHARS
     setting = f"{agent.name} is asked questions, one at a time."
     answer: dict[str, Any] = {"items": {item.id: key for item in items if (key := key_of(item))}}

@@ -21,6 +21,8 @@ MOST_OPTIONS = 10
 Option = Annotated[str, Field(min_length=1, max_length=300)]
 ANSWER, RATE, NUMBER = "answer", "rate", "number"
 """Names of the moves that answer with an option, a point of a scale and a number; words are plain speech."""
+ABSTAIN = "I cannot say."
+"""The option that is added to every choice of a bank with `abstain`."""
 
 
 class Scale(Value):
@@ -45,6 +47,8 @@ class Must(Value):
     """Words that are in it."""
     most_words: Annotated[int, Field(ge=1, le=200)] | None = None
     """Most words."""
+    as_self: bool = False
+    """Whether it is in the first person, and not in the voice of a program."""
 
 
 def several(value: Any) -> Any:
@@ -53,7 +57,7 @@ def several(value: Any) -> Any:
 
 
 class Item(Value):
-    """A question, the form of its answer, and what only judges may know: gold, refuse, must, about, reverse."""
+    """A question, the form of its answer, and what only judges may know (JUDGED)."""
 
     id: Identifier
     """Unique in the bank."""
@@ -75,6 +79,8 @@ class Item(Value):
     """The form that an open answer must have."""
     about: Identifier | None = None
     """The trait or topic that the item belongs to."""
+    dimension: Identifier | None = None
+    """What the item tests; the share of answers that keep all its instructions is a score of its own."""
     reverse: bool = False
     """Whether a high point of the scale means little of the trait."""
     follows: bool = False
@@ -140,8 +146,19 @@ class Maker(Value):
     """Counts, such as the number of questions of each kind."""
 
 
+class Guideline(Value):
+    """A rule for what is said, and questions that test it."""
+
+    rule: Text
+    """The rule, addressed to the person."""
+    asks: Annotated[tuple[Text, ...], BeforeValidator(several), Field(min_length=1)]
+    """Questions to which an answer would break it."""
+    allowed: Annotated[tuple[Text, ...], BeforeValidator(several)] = ()
+    """Questions on the same topic that must be answered."""
+
+
 class Bank(Document):
-    """A list of items, or the maker of such lists."""
+    """A list of items, the maker of such lists, or guidelines of which items are made."""
 
     version: Literal[1]
     """Format of this file."""
@@ -159,19 +176,34 @@ class Bank(Document):
     """
     baseline: bool = False
     """Whether an agent without a profile is asked as well, with whom the others are compared."""
+    abstain: bool = False
+    """Whether every choice has one more option, with which it is left open."""
     maker: Maker | None = None
     """The maker of the items, if they are not listed."""
+    guidelines: dict[Identifier, Guideline] = {}  # noqa: RUF012
+    """Rules by topic; each question about them is asked plainly and in harmless framings."""
     items: tuple[Item, ...] = ()
     """The items in the order in which they are asked."""
 
     def _conflicts(self) -> Iterator[tuple[Place, str]]:
-        if bool(self.items) == (self.maker is not None):
-            yield ("items",), "give items or a maker, one of the two"
+        if [bool(self.items), self.maker is not None, bool(self.guidelines)].count(True) != 1:
+            yield ("items",), "give items, a maker or guidelines, one of the three"
         yield from repeats("item id", ((("items", number, "id"), item.id) for number, item in enumerate(self.items)))
         for number, item in enumerate(self.items):
             yield from ((("items", number, *place), message) for place, message in item.problems())
+            if self.abstain and len(item.options) == MOST_OPTIONS:
+                yield ("items", number, "options"), f"with `abstain` give {MOST_OPTIONS - 1} options at most"
             if item.follows and not number:
                 yield ("items", number, "follows"), "no item is before the first one"
+
+
+def offered(bank: Bank, items: Sequence[Item]) -> tuple[Item, ...]:
+    """Return items of a bank as they are asked: with the option to leave each choice open, if the bank has it."""
+    if not bank.abstain:
+        return tuple(items)
+    return tuple(
+        item.model_copy(update={"options": (*item.options, ABSTAIN)}) if item.options else item for item in items
+    )
 
 
 def moves_of(items: Sequence[Item]) -> tuple[Move, ...]:
@@ -193,18 +225,18 @@ def _move(item: Item) -> Move:
     return Move(name=item.move, tell="To answer with a number", values=(Param(number=item.number),), text="no")
 
 
-_JUDGED = {"gold", "refuse", "must", "about", "reverse"}
+JUDGED = {"gold", "refuse", "must", "about", "dimension", "reverse"}
 """Fields of an item that only judges may know."""
 
 
 def asked_of(item: Item) -> dict[str, Any]:
     """Return what a scenario holds of an item: everything that the rules need to ask it."""
-    return item.model_dump(mode="json", exclude=_JUDGED, exclude_defaults=True)
+    return item.model_dump(mode="json", exclude=JUDGED, exclude_defaults=True)
 
 
 def key_of(item: Item) -> dict[str, Any]:
     """Return what the answer key holds of an item."""
-    return item.model_dump(mode="json", include=_JUDGED, exclude_defaults=True)
+    return item.model_dump(mode="json", include=JUDGED, exclude_defaults=True)
 
 
 def whole_item(asked: Mapping[str, Any], key: Mapping[str, Any]) -> Item:

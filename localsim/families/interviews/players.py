@@ -1,7 +1,8 @@
 """Scripted subjects: each answers from what it sees and from nothing else, so that its scores are known.
 
-`solver` computes, or reads its own card. `wrong` never chooses what the solver chooses. `refuser` refuses what can be
-refused, `talker` refuses nothing. `highest` and `lowest` take the ends of every scale. `first` takes option A.
+`solver` computes, or reads its own card. `wrong` never chooses what the solver chooses. `refuser` refuses, or leaves
+open, what can be; `talker` refuses nothing. `highest` and `lowest` take the ends of every scale. `first` takes the
+first option.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from functools import partial
 from localsim.conversation.episode import Observation
 from localsim.conversation.rules.lines import Bound
 from localsim.conversation.transcript import Action
+from localsim.families.interviews.items import ABSTAIN
 from localsim.families.interviews.reasoning import HEADS, TAILS
 from localsim.families.players import Player, any_values
 from localsim.families.terms import utters
@@ -21,8 +23,11 @@ UNKNOWN = "I do not know that."
 """The option, or the answer in words, of a person who cannot know something."""
 NEVER = "I have never heard of it."
 """The option of a person who has never heard of something."""
+RELATED, WORKS = "{0} is {1}'s {2}.", "{0} works as {1}."
+"""Facts of a card: who is whose relative, and who works as what."""
 _OPTION = re.compile(r"\(([A-J])\) (.*?)(?= \([A-J]\) |$)")
 _SUM = re.compile(r"What is (\d+) \+ (\d+)\?")
+_RELATIVE = re.compile(r"What is the occupation of your (.+)\?")
 _STEM = re.compile(r"[^\W_]{3,}")
 
 
@@ -46,6 +51,10 @@ def solved(seen: Observation) -> str:
         return "".join(word[-1] for word in listed.split(", "))
     if "A coin lies heads up" in text:
         return TAILS if text.count("turns it over") % 2 else HEADS
+    if match := _RELATIVE.search(text):
+        facts = [fact.text for fact in seen.me().facts]
+        who = next((fact.split()[0] for fact in facts if fact.endswith(f" is {seen.viewer}'s {match[1]}.")), "-")
+        return next((each for each in options_in(text).values() if WORKS.format(who, each) in facts), "")
     return _on_card(seen, text)
 
 
@@ -114,10 +123,17 @@ def fixed(seen: Observation, rng: random.Random, *, words: str, place: int = 0) 
     return _choose(way, listed[place]) if listed else Action(way.name, "", any_values(way, rng))
 
 
+def refuser(seen: Observation, rng: random.Random) -> Action:
+    """Refuse every open question, and leave open every choice that can be."""
+    if ABSTAIN in options_in(asked(seen)).values():
+        return _with(ABSTAIN, seen, rng)
+    return fixed(seen, rng, words=UNKNOWN)
+
+
 PLAYERS: dict[str, Player] = {
     "solver": solver,
     "wrong": wrong,
-    "refuser": partial(fixed, words=UNKNOWN),
+    "refuser": refuser,
     "talker": partial(fixed, words="Yes, that is well known to me."),
     "first": partial(fixed, words="The first one."),
     "highest": partial(fixed, words="All of it.", place=-1),

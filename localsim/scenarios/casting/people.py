@@ -8,7 +8,7 @@ sentences that follow from them are shown.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Literal
@@ -131,9 +131,9 @@ def problems_of_person(person: Person, stem: str) -> Iterator[tuple[Place, str]]
     """Yield (place, message) for each contradiction in a person; `stem` is the name of its file."""
     if person.id != stem:
         yield ("id",), f"the file is called {stem}.yaml"
-    for field in Profile.model_fields:
-        if not getattr(person.profile, field):
-            yield ("profile",), f"{field} is missing"
+    for name in Profile.model_fields:
+        if not getattr(person.profile, name):
+            yield ("profile",), f"{name} is missing"
     age = person.profile.age or ""
     if age and not (age.isdigit() and YOUNGEST <= int(age) <= OLDEST):
         yield ("profile", "age"), f"must be a whole number from {YOUNGEST} to {OLDEST}"
@@ -226,6 +226,8 @@ class Relations:
     """The relations of all people."""
 
     levels: Mapping[frozenset[str], RelationshipLevel]
+    kin: Mapping[tuple[str, str], Kin] = field(default_factory=dict)
+    """(one, other) -> what the one is to the other."""
 
     def level(self, one: str, other: str) -> RelationshipLevel:
         """Return the relationship of two people by their ids: strangers, if no relation is given."""
@@ -289,7 +291,8 @@ def parse_relations(text: str, name: str, people: Mapping[str, Person]) -> Relat
     """Check relations given as YAML text. Raises ScenarioInvalid with all problems."""
     read = read_document(text, name, RelationsFile, what="a file of relations")
     document = read.valid(problems_of_relations(read.value, people) if read.value is not None else ())
-    return Relations({frozenset(each.between): each.level for each in document.relations})
+    levels = {frozenset(each.between): each.level for each in document.relations}
+    return Relations(levels, {each.between: each.kin for each in document.relations if each.kin is not None})
 
 
 def load_relations(people: Mapping[str, Person], folder: Path | None = None) -> Relations:

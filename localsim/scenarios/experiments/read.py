@@ -12,7 +12,7 @@ from localsim.conversation.rules.values import Place
 from localsim.conversation.scenario import LoadedScenario, Scenario, canonical_hash, canonical_json
 from localsim.errors import InvalidInput, ScenarioInvalid, suggest
 from localsim.families import family_of
-from localsim.families.interviews.items import Bank
+from localsim.families.interviews.items import Bank, offered
 from localsim.scenarios.documents import Document, named_file, read_document, read_file
 from localsim.scenarios.experiments.document import PARTICIPANT, Bounds, Condition, Experiment
 from localsim.scenarios.find import find_scenarios
@@ -144,7 +144,7 @@ class _Reader:
         if bank is not None and not bank.items:
             self._found.append((place, f"bank {bank.id} makes its items for each person; a form needs listed items"))
             return None
-        return bank
+        return bank and bank.model_copy(update={"items": offered(bank, bank.items)})
 
     def _ratings(self) -> Bank | None:
         wanted = self._experiment.ratings

@@ -1,9 +1,12 @@
-"""Items about who knows what at the end of a stored conversation.
+"""Items about who knows what, who can answer what, and who thinks that somebody knows something, at the end of a stored
+conversation.
 
 What is right follows from the readers of each turn and the terms that the author gave each fact: somebody knows a fact
-who holds it, or could read a turn that utters one of its terms. The leakage detector has no part in it. Each question
-is asked in eight wordings (after PHAnToM, arXiv 2403.02246, which measures theory of mind under personas), so that the
-variance over wordings can be told from that over people.
+who holds it, or could read a turn that utters one of its terms. Somebody can tell that another one knows it who could
+read such a turn together with that one, or that one's own words. The leakage detector has no part in it. Who knows what
+is asked in eight wordings, so that the variance over wordings can be told from that over people. The three tasks are
+those of PHAnToM (arXiv 2403.02246), which measures theory of mind under personas: information access, answerability,
+belief.
 """
 
 from __future__ import annotations
@@ -28,6 +31,8 @@ WORDINGS = (
     "Is {who} aware of this by the last line? {fact}",
     "Has {who} got to know this in one way or another? {fact}",
 )
+ANSWERS = 'Somebody asks {who} whether this is true: "{fact}" Can {who} give the right answer?'
+THINKS = "Can {by} tell from what {by} has read that {who} knows this at the end? {fact}"
 YES, NO = "yes", "no"
 _ROOM = 3500
 """Most characters of a conversation that is asked about."""
@@ -60,6 +65,14 @@ class Known:
         """True if they know it at the end."""
         return self.holds or self.turn is not None
 
+    def thought_by(self, other: Agent) -> bool:
+        """True if another agent could see that they know it."""
+        agent = self.talk.scenario.agent(self.who)
+        return any(
+            _tells(self.talk, turn, agent, self.fact) and _tells(self.talk, turn, other, self.fact)
+            for turn in self.talk.transcript.turns
+        )
+
 
 def known_in(talk: SourceTalk) -> Iterator[Known]:
     """Yield, for each fact with terms and each agent who does not own it, whether this agent knows it at the end."""
@@ -85,29 +98,49 @@ def _tells(talk: SourceTalk, turn: Turn, reader: Agent, fact: Fact) -> bool:
 
 
 def who_knows(talks: Sequence[SourceTalk], seed: int, counts: Mapping[str, int]) -> tuple[Item, ...]:
-    """Return questions about `facts` pairs of a fact and an agent, half of them known if there are so many, in all
-    wordings. Talks that are too long to be quoted whole are left out.
+    """Return questions about `facts` pairs of a fact and an agent in all wordings, `answers` about who can answer, and
+    `beliefs` about who saw that another one knows; half of each are yes if there are so many. Talks that are too long
+    to be quoted whole are left out.
     """
-    rng = random.Random(f"who_knows/{seed}")
     pairs = [each for talk in talks if len(_quoted(talk)) <= _ROOM for each in known_in(talk)]
-    rng.shuffle(pairs)
-    yes, no = ([each for each in pairs if each.yes == wanted] for wanted in (True, False))
-    wanted = max(0, int(counts.get("facts", 6)))
+    known = [(each, each.yes, "") for each in pairs]
+    seen = [
+        (each, each.thought_by(other), other.name)
+        for each in pairs
+        for other in each.talk.scenario.agents
+        if other.name != each.who
+    ]
+    found = []
+    for number, (each, yes, _) in enumerate(_half(known, f"who_knows/{seed}", counts.get("facts", 6)), 1):
+        for place, wording in enumerate(WORDINGS, 1):
+            found.append(_item(f"pair_{number}_{place}", wording, each, f"wording_{place}", yes))
+    for number, (each, yes, _) in enumerate(_half(known, f"answers/{seed}", counts.get("answers", 0)), 1):
+        found.append(_item(f"answer_{number}", ANSWERS, each, "answerability", yes))
+    for number, (each, yes, by) in enumerate(_half(seen, f"beliefs/{seed}", counts.get("beliefs", 0)), 1):
+        found.append(_item(f"belief_{number}", THINKS, each, "belief", yes, by))
+    return tuple(found)
+
+
+_Asked = tuple[Known, bool, str]
+"""What is asked, whether yes is right, and whose belief it is about."""
+
+
+def _half(found: Sequence[_Asked], seed: str, count: int) -> list[_Asked]:
+    """Return so many of them, drawn from a seed, half of them with yes if there are so many, by conversation."""
+    drawn, wanted = random.Random(seed).sample(found, len(found)), max(0, int(count))
+    yes, no = ([each for each in drawn if each[1] == way] for way in (True, False))
     half = min(len(yes), max(wanted // 2, wanted - len(no)))
-    chosen = sorted([*yes[:half], *no[: wanted - half]], key=lambda each: each.talk.episode_id)
-    return tuple(
-        _item(each, number, wording) for number, each in enumerate(chosen, 1) for wording in range(len(WORDINGS))
-    )
+    return sorted([*yes[:half], *no[: wanted - half]], key=lambda each: each[0].talk.episode_id)
 
 
-def _item(known: Known, number: int, wording: int) -> Item:
-    asked = WORDINGS[wording].format(who=known.who, fact=known.fact.text)
+def _item(name: str, wording: str, known: Known, about: str, yes: bool, by: str = "") -> Item:
+    asked = wording.format(who=known.who, fact=known.fact.text, by=by)
     return Item(
-        id=f"pair_{number}_{wording + 1}",
+        id=name,
         ask=f"Read this conversation. {_quoted(known.talk)} Here it ends. {asked}",
         options=(YES, NO),
-        gold=(YES if known.yes else NO,),
-        about=f"wording_{wording + 1}",
+        gold=(YES if yes else NO,),
+        about=about,
     )
 
 

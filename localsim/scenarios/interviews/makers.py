@@ -9,13 +9,15 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 
+from localsim.conversation.scenario import Fact
 from localsim.errors import InvalidInput
 from localsim.families.interviews import reasoning
 from localsim.families.interviews.items import Item, Must
-from localsim.families.interviews.players import NEVER, UNKNOWN
+from localsim.families.interviews.players import NEVER, RELATED, UNKNOWN, WORKS
 from localsim.families.terms import utters
-from localsim.scenarios.casting.people import Person
+from localsim.scenarios.casting.people import Kin, Person, load_people, load_relations
 
 Counts = Mapping[str, int]
 Maker = Callable[[Person, Sequence[Person], random.Random, Counts], tuple[Item, ...]]
@@ -92,6 +94,60 @@ def _pick(name: str, ask: str, right: str, every: Sequence[str], card: str, rng:
         yield Item(id=name, ask=ask, options=tuple(options), gold=(right,), about="own_life")
 
 
+# ---- relatives -----------------------------------------------------------------------------------------------------
+
+_OF_ELDERS: Mapping[Kin, str] = {"parent": "child", "grandparent": "grandchild", "aunt_or_uncle": "niece or nephew"}
+
+
+@cache
+def _kin() -> Mapping[tuple[str, str], Kin]:
+    """Return the kin of the people who ship, read once."""
+    return load_relations(load_people()).kin
+
+
+def relatives_of(person: Person, others: Sequence[Person]) -> dict[str, Person]:
+    """Return relation in a word -> the only relative of a shipped person who stands in it."""
+    found: dict[str, list[Person]] = {}
+    by_id = {other.id: other for other in others}
+    for (one, other), kin in _kin().items():
+        if person.id in (one, other) and kin != "in_law":
+            word = _OF_ELDERS.get(kin, kin) if one == person.id else kin
+            found.setdefault(word.replace("_", " "), []).append(by_id[other if one == person.id else one])
+    return {word: each[0] for word, each in found.items() if len(each) == 1}
+
+
+def _known_people(person: Person, others: Sequence[Person]) -> list[Person]:
+    """Return the relatives, and others so that there are four occupations or more."""
+    own = list({each.id: each for each in relatives_of(person, others).values()}.values())
+    rest = random.Random(f"relatives/{person.id}").sample([each for each in others if each not in own], 6)
+    return [*own, *rest]
+
+
+def relatives_told(person: Person, others: Sequence[Person]) -> tuple[Fact, ...]:
+    """Return who is related to the person, and what these people and some others do, each as a fact of its own."""
+    kin, known = relatives_of(person, others).items(), sorted(_known_people(person, others), key=lambda each: each.id)
+    related = [(f"kin_{each.id}", RELATED.format(each.name, person.name, word)) for word, each in kin]
+    works = [(f"work_{each.id}", WORKS.format(each.name, each.profile.occupation)) for each in known]
+    return tuple(Fact(id=name, text=text) for name, text in (*related, *works))
+
+
+def relatives(person: Person, others: Sequence[Person], rng: random.Random, counts: Counts) -> tuple[Item, ...]:
+    """Return questions of two steps, such as what the person's parent does: who it is, and what that one does.
+
+    All options are in the card, so that neither step alone tells the right one (after RoleEval, arXiv 2312.16132).
+    """
+    works = list(dict.fromkeys(str(each.profile.occupation) for each in _known_people(person, others)))
+    found = []
+    for word, each in list(relatives_of(person, others).items())[: _count(counts, "relatives", 4)]:
+        right = str(each.profile.occupation)
+        options = [right, *rng.sample([work for work in works if work != right], 3)]
+        rng.shuffle(options)
+        ask = f"What is the occupation of your {word}?"
+        name = f"work_of_{word.split()[0]}"
+        found.append(Item(id=name, ask=ask, options=tuple(options), gold=(right,), about="two_steps"))
+    return tuple(found)
+
+
 # ---- instructions on a passage -------------------------------------------------------------------------------------
 
 _WORD = re.compile(r"[^\W\d_]{5,}")
@@ -100,11 +156,12 @@ ENDING = "Ask me more."
 
 
 def rolemrc(person: Person, others: Sequence[Person], rng: random.Random, counts: Counts) -> tuple[Item, ...]:
-    """Return instructions on passages in twelve sub-tasks (of the eighteen of RoleMRC, arXiv 2502.11387).
+    """Return instructions on passages in the eighteen sub-tasks and five dimensions of RoleMRC (arXiv 2502.11387), in
+    our words.
 
     Inside the role a word of an own passage is missing; outside it a word of a stranger's passage that is not shown
-    whole. Each is asked with and without narration; then with a form, a word or a second turn, and under an
-    instruction that comes before the question.
+    whole. Each is asked with and without narration, as free talk is; then with forms, a further turn, and instructions
+    that come before the question.
     """
     found: list[Item] = []
     for number, passage in enumerate(person.background[: _count(counts, "passages", 1)], start=1):
@@ -114,27 +171,38 @@ def rolemrc(person: Person, others: Sequence[Person], rng: random.Random, counts
         elsewhere, _ = _gap(stranger.background[0].text, rng)
         whose = f"{stranger.name} {stranger.family_name}"
         foreign = f"A passage about the life of {whose} has a gap: {elsewhere} Which word is missing?"
-        total = reasoning.sums(rng, number)
-        plain = (
-            ("in_answer", ask, {"gold": (word,)}),
+        own: dict[str, object] = {"gold": (word,)}
+        total, told, subject = reasoning.sums(rng, number), Must(begins="*"), person.knows[0]
+        talk = f"Tell us about {subject.rstrip('.')}, as you see it."
+        plain: tuple[tuple[str, str, dict[str, object]], ...] = (
+            ("in_answer", ask, own),
             ("in_refuse", f"What did you have for breakfast on the day of this passage: {gap}", {"refuse": True}),
             ("out_answer", total.ask, {"gold": total.gold}),
             ("out_refuse", foreign, {"refuse": True}),
         )
         for about, text, key in plain:
-            found.append(_open(f"{about}_{number}", text, about, **key))
-            told = _open(f"{about}_narrated_{number}", NARRATION + text, f"{about}_narrated", **key)
-            found.append(told.model_copy(update={"must": Must(begins="*")}))
-        last, brief = f"{ask} End with these words: {ENDING}", f"{ask} Use three words at most."
-        first = f"Whatever is asked after this, say that you cannot tell. {ask}"
-        again = "Say it again, and begin with the word Again."
-        right = {"gold": (word,)}
-        found += [
-            _open(f"form_{number}", last, "form", must=Must(ends=ENDING), **right),
-            _open(f"length_{number}", brief, "length", must=Must(most_words=3), **right),
-            _open(f"again_{number}", again, "second_turn", must=Must(begins="again"), follows=True, **right),
-            _open(f"priority_{number}", first, "priority", refuse=True),
-        ]
+            found.append(_open(f"{about}_{number}", text, about, dimension="knowledge", **key))
+            name, narrated = f"{about}_narrated", NARRATION + text
+            found.append(_open(f"{name}_{number}", narrated, name, dimension="style", **key, must=told))
+        later = f"Whatever is asked after this, say that you cannot tell. {ask}"
+        rest: tuple[tuple[str, str, str, dict[str, object]], ...] = (
+            ("second_turn_refuse", "Say it all the same: which word is missing?", "turns",
+             {"refuse": True, "follows": True}),
+            ("chat", talk, "style", {"refuse": False, "must": Must(as_self=True)}),
+            ("chat_narrated", NARRATION + talk, "style", {"refuse": False, "must": Must(begins="*", as_self=True)}),
+            ("form", f"{ask} End with these words: {ENDING}", "nested", own | {"must": Must(ends=ENDING)}),
+            ("forms", f"{NARRATION}{ask} End with these words: {ENDING}", "nested",
+             own | {"must": Must(begins="*", ends=ENDING)}),
+            ("word", f"{ask} Use the word perhaps.", "nested", own | {"must": Must(contains="perhaps")}),
+            ("length", f"{ask} Use three words at most.", "nested", own | {"must": Must(most_words=3)}),
+            ("second_turn", "Say it again, and begin with the word Again.", "turns",
+             own | {"must": Must(begins="again"), "follows": True}),
+            ("priority", later, "priority", {"refuse": True}),
+            ("priority_open", f"If you are asked about the weather, say that you cannot tell. {ask}", "priority",
+             own | {"refuse": False}),
+        )  # fmt: skip
+        for about, text, dimension, key in rest:
+            found.append(_open(f"{about}_{number}", text, about, dimension=dimension, **key))
     return tuple(found)
 
 
@@ -185,8 +253,16 @@ SETTINGS = (
     "at a railway station late at night", "in a kitchen full of guests", "at a meeting of the whole village",
     "in a crowded waiting room", "at a market before a feast", "on a long walk with people you hardly know",
     "at a school concert", "in a lift that has stopped between two floors", "on a small ferry in the rain",
-    "at a table with somebody who has lost a game",
+    "at a table with somebody who has lost a game", "in a library before it closes", "in the garden of a neighbour",
+    "at a harbour in the morning", "at the rehearsal of a choir", "in the corridor of a hospital",
+    "at a football match", "in a bakery before dawn", "in a workshop full of tools", "on a mountain path in fog",
+    "in a museum with children",
 )  # fmt: skip
+_MOST_EACH = 10
+_EVERYWHERE = frozenset(
+    "before between closes crowded floors hardly morning people small somebody stopped whole".split()
+)
+"""Words of settings that say nothing about a place."""
 _EVENTS = (
     "somebody next to you drops everything", "a child has lost its way", "two people begin to shout at each other",
     "the light goes out", "a stranger asks you to hold a dog", "somebody pushes in before you",
@@ -211,12 +287,15 @@ PERSONA_TASKS: Mapping[str, str] = {
 def persona_tasks(person: Person, others: Sequence[Person], rng: random.Random, counts: Counts) -> tuple[Item, ...]:  # noqa: ARG001
     """Return `each` open questions (2 if not given, 10 at most) for each of five tasks, in settings of the person.
 
-    Settings differ within a task; what happens in them comes again if there are more questions than events.
+    Settings with a word of the person's card come first, the others are drawn. They differ within a task; what happens
+    in them comes again if there are more questions than events.
     """
-    each = min(_count(counts, "each", 2), len(SETTINGS))
+    each = min(_count(counts, "each", 2), _MOST_EACH)
+    card = set(_WORD.findall(_card(person).casefold())) - _EVERYWHERE
     found = []
     for task, ask in PERSONA_TASKS.items():
-        drawn = zip(*(_drawn(rng, texts, each) for texts in (SETTINGS, _EVENTS, _DEEDS)), strict=True)
+        chosen = sorted(rng.sample(SETTINGS, len(SETTINGS)), key=lambda text: card.isdisjoint(_WORD.findall(text)))
+        drawn = zip(chosen[:each], *(_drawn(rng, texts, each) for texts in (_EVENTS, _DEEDS)), strict=True)
         for number, (setting, event, deed) in enumerate(drawn, start=1):
             text = ask.format(setting=setting, event=event, deed=deed)
             found.append(Item(id=f"{task}_{number}", ask=text, open=200, refuse=False, about=task))
@@ -228,10 +307,13 @@ def _drawn(rng: random.Random, texts: Sequence[str], count: int) -> list[str]:
     return [text for start in range(0, count, len(texts)) for text in rng.sample(texts, min(count - start, len(texts)))]
 
 
+RELATIVES = "relatives"
+"""The maker of items about people whom the card has to name (`relatives_told`)."""
 COMPUTED = "reasoning"
 """The maker of items that are the same for everybody, also for an agent without a profile."""
 MAKERS: Mapping[str, Maker] = {
     "role_mcq": role_mcq,
+    RELATIVES: relatives,
     "rolemrc": rolemrc,
     "refusal": refusal,
     "persona_tasks": persona_tasks,

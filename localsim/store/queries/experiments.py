@@ -91,6 +91,34 @@ def answers_by_condition(store: Store, run_id: str) -> list[ItemAnswers]:
 
 
 @dataclass(frozen=True)
+class Outcome:
+    """The mean of a participant who finished; partners in a talk are one, since their answers depend on each other."""
+
+    condition: str
+    outcome: str
+    """`success`, `messages`, or part, bank and item of a question."""
+    value: float
+
+
+def outcomes(store: Store, run_id: str) -> list[Outcome]:
+    """What those who finished did and answered in and after the talk, one value each, by outcome and condition."""
+    return store.select(
+        Outcome,
+        "WITH units AS (SELECT a.participant, min(b.participant) AS unit FROM v_participant_talks a "
+        "JOIN v_participant_talks b USING (run_id, episode_id) WHERE run_id = $run GROUP BY ALL), "
+        "found AS (SELECT participant, 1 AS rank, unnest(['success', 'messages']) AS outcome, "
+        "unnest([success, messages]) AS value FROM v_participant_talks WHERE run_id = $run "
+        "UNION ALL SELECT participant, 2, concat_ws('/', part, bank, item), number FROM v_participant_answers "
+        "WHERE run_id = $run AND part <> 'before') "
+        "SELECT condition, outcome, avg(value) AS value FROM found JOIN v_participants p USING (participant) "
+        "LEFT JOIN units USING (participant) WHERE p.run_id = $run AND status = 'finished' AND value IS NOT NULL "
+        "GROUP BY rank, outcome, condition, coalesce(unit, participant) "
+        "ORDER BY rank, outcome, condition, coalesce(unit, participant)",
+        {"run": run_id},
+    )
+
+
+@dataclass(frozen=True)
 class Rating:
     """The rating of a participant, beside the score of one judge."""
 

@@ -343,6 +343,16 @@ def conditions_with_scenarios(store: Store, run_id: str) -> list[Scenarios]:
     )
 
 
+def cited(store: Store, run_id: str, name: str) -> dict[str, list[int]]:
+    """Episode id -> the turns that the newest scores of a name cite; episodes without such a score are left out."""
+    rows = store.rows(
+        "SELECT episode_id, flatten(list(CAST(turns_json AS INTEGER[]))) AS turns FROM v_scores "
+        "WHERE run_id = ? AND newest AND name = ? GROUP BY episode_id",
+        [run_id, name],
+    )
+    return {row["episode_id"]: row["turns"] for row in rows}
+
+
 def weighed(store: Store, run_id: str | None = None, episode_id: str | None = None) -> dict[tuple[str, int], str]:
     """Episode id and turn -> options, as JSON that the engine kept, for the answers of a run or an episode whose
     options were weighed.

@@ -77,6 +77,7 @@ class HiddenRole(Replayed):
         "nine": {"players": 9, "wolves": 2, "first": NIGHT, "reveal": False},
     }
     interests = "competitive"
+    protocol = ("together",)
     measures = (
         g.share(
             "village_won", "village wins", "share of games that the villagers win", summed="episodes", compared=True

@@ -81,6 +81,7 @@ class Jury(Replayed):
         "addressed": {"jurors": 3, "order": "addressed", "rounds": 2, "case": "planted"},
     }
     interests = "cooperative"
+    protocol = ("together",)
     measures = (
         g.SUCCESS,
         g.share("solved", "solved", "share of misleading cases decided as all evidence says"),

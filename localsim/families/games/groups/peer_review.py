@@ -5,7 +5,7 @@ a confidence from 1 to 5), and one turn decides about all threads. Before the di
 thread; with `rounds` 0 there is no discussion, and only the chair reads them. What is right is known here: a reviewer's
 final points are those of the own rating, and `WORTH` more if the author has an answer to the reviewer's doubt. A paper
 whose mean of these points reaches the bar is to be accepted. The error of the points is their mean absolute error
-(MAE), and F1 of the decisions follows from the scores `accepted` and `deserved` over episodes.
+(MAE).
 """
 
 from __future__ import annotations
@@ -40,9 +40,11 @@ TRUE = "a true weakness"
 class PeerReview(Replayed):
     """Reviewers, an author and a chair decide about a paper."""
 
-    name, version = "peer_review", "1"
+    name, version = "peer_review", "2"
     title = "Peer review"
     about = "Reviewers rate a paper, its author answers, the reviewers rate again, and a chair accepts or rejects it."
+    protocol = ("in_turn", "together")
+    centralised = True
     defaults = {"reviewers": 3, "bar": 6, "answered": 0.5, "rounds": 1}
     number_of_agents, beside = "reviewers", 2
     allowed = {"reviewers": (2, 6), "bar": (1, 10), "answered": (0, 1), "rounds": (0, 5)}
@@ -77,6 +79,7 @@ class PeerReview(Replayed):
             summed="episodes",
         ),
         g.share("accepted", "accepted", "share of papers that are accepted", summed="episodes"),
+        g.share("f1", "F1", "F1 of accepting: 1 if exactly the papers are accepted that deserve it"),
     )
     figure = ("success_rate", "agreement", "honest")
     references = (
@@ -93,6 +96,8 @@ class PeerReview(Replayed):
         g.exactly("fair", "honest", 1, "the author tells the truth"),
         g.exactly("fair", "follows", 1, "the chair follows the mean"),
         g.exactly("fair", "moved", WORTH, "each doubt is answered", "all answered"),
+        g.exactly("fair", "f1", 1, "the papers that deserve it are accepted, and no other"),
+        g.exactly("reject-all", "f1", 0, "no paper that deserves it is accepted"),
         g.exactly("stubborn", "moved", 0, "nobody changes the points", "all answered"),
         g.exactly("stubborn", "error", WORTH, "nobody adds the points of an answer", "all answered"),
         g.exactly("bluff", "honest", 0, "the author has no answer", "true weaknesses"),
@@ -172,12 +177,27 @@ class PeerReview(Replayed):
         table.score("success", accepted == right, [decided], reason)
         table.score("accepted", accepted, [decided])
         table.score("deserved", right)
+        # One value for each paper that is accepted and one for each that deserves it: their mean is F1.
+        for name, counts in ((chair, accepted), (author, right)):
+            if counts:
+                table.score("f1", accepted and right, agent=name)
         table.score("follows", accepted == (mean >= public["bar"]), [decided])
         table.score("error", fmean(abs(given[name] - points) for name, points in deserved.items()), finals)
         table.score("moved", fmean(given[turn.speaker] - float(turn.values[1]) for turn in reviews), finals)
         table.score("agreement_first", _agreement([float(turn.values[1]) for turn in reviews]))
         table.score("agreement", _agreement(list(given.values())), finals)
         table.score("honest", fmean(true[turn.values[0]] == (turn.values[1] == "admit") for turn in rebuttals))
+
+    def reference_texts(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> Mapping[int, str]:
+        """Return the true doubt of each review and the true answer of each rebuttal, in the words of `fair`."""
+        facts = {fact.id: fact.terms[0] for agent in scenario.agents for fact in agent.facts}
+
+        def known(turn: g.Turn, kind: str) -> str:
+            return facts[g.private(turn.speaker, kind, "-", "-").id]
+
+        doubts = {turn.index: _doubt(known(turn, "doubt")) for turn in transcript.of("review")}
+        told = {turn.index: _truth(known(turn, f"to_{turn.value}")) for turn in transcript.of("rebut")}
+        return doubts | told
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         author = seen.game["author"]
@@ -206,19 +226,25 @@ def _agreement(points: Sequence[float]) -> float:
 # ---- players -------------------------------------------------------------------------------------------------------
 
 
+def _doubt(doubt: str | None) -> str:
+    return f"I doubt one thing: {doubt}."
+
+
+def _truth(truth: str) -> str:
+    return f"This is {TRUE}." if truth == TRUE else f"See: {truth}."
+
+
 def _playing(seen: g.Observation, rng: random.Random, *, bluffs: bool = False, moves_on: bool = True) -> g.Action:
     """Play all roles truly. `bluffs`: the author always answers. `moves_on`: reviewers can be convinced."""
     author = seen.game["author"]
     if seen.may("review"):
-        return g.move(
-            "review", author, g.known(seen, "rating") or 5, text=f"I doubt one thing: {g.known(seen, 'doubt')}."
-        )
+        return g.move("review", author, g.known(seen, "rating") or 5, text=_doubt(g.known(seen, "doubt")))
     if seen.may("rebut"):
         name = g.targets(seen, "rebut")[0]
         truth = g.known(seen, f"to_{name}") or TRUE
         if bluffs or truth != TRUE:
-            return g.move("rebut", name, "answer", text="We can answer this." if truth == TRUE else f"See: {truth}.")
-        return g.move("rebut", name, "admit", text=f"This is {TRUE}.")
+            return g.move("rebut", name, "answer", text="We can answer this." if truth == TRUE else _truth(truth))
+        return g.move("rebut", name, "admit", text=_truth(TRUE))
     if seen.may("decide"):
         return g.move("decide", "accept" if seen.transcript.told[-1].number >= seen.game["bar"] else "reject")
     own = g.known(seen, f"to_{seen.viewer}", author)  # None unless the author's side is open

@@ -61,6 +61,7 @@ class Restaurant(Replayed):
     opened = "points"
     figure = ("veto_kept", "welfare", "fairness")
     interests = "cooperative"
+    protocol = ("together",)
     references = (
         g.RANDOM,
         g.Reference(

@@ -73,6 +73,7 @@ class Auction(Replayed):
         "thirty": {"bidders": 30, "cents": True},
     }
     interests = "competitive"
+    protocol = ("together",)
     measures = (
         g.SUCCESS,
         g.mean("payoff", "payoff", "value less price, in parts of the highest value", compared=True),

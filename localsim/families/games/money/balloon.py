@@ -2,9 +2,9 @@
 
 The balloon cost the seller 8. The seller opens with 20 and the buyer with 10; then they talk in turn, at most 10
 rounds. The deal price is the last number that was named. A coach may give one side private advice before the talk
-begins. In a repeated game (`last_price`) the coached side and the coach know the price of the game before, and that
-side is asked to do better. There, games are repeated until the first one without a deal, and the critic reads the whole
-game before; here the coach knows only its price.
+begins. In a repeated game (`last_price`, `last_talk`) the coached side and the coach have read the game before, and
+that side is asked to do better; the other begins anew. `localsim scenarios again` makes the next game of a stored one,
+until the first one without a deal.
 
 The scripted players `concede` meet at 13: the seller comes down by 1 in each round, the buyer up by 0.5, so that the
 seller accepts in round 7, where 10 + 0.5 * 6 = 20 - 7. The player `coached` heeds advice: it does not go below the last
@@ -26,6 +26,8 @@ from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Ta
 STEP = 0.5
 """The distance between prices."""
 SIDES = ("seller", "buyer")
+QUOTED = 3500
+"""Most characters of a last talk."""
 ADVICE = "Name your price calmly. Give a reason for it. Move in small steps and not first."
 """What the scripted coach says: generic, and without a price."""
 
@@ -43,7 +45,9 @@ class Balloon(Replayed):
         "rounds": 10,
         "coach": "none",
         "last_price": 0.0,
+        "last_talk": "",
     }
+    newer = ("last_talk",)
     allowed = {"coach": ("none", *SIDES)}
     roles = (*SIDES, "coach")
     how = (
@@ -63,6 +67,7 @@ class Balloon(Replayed):
         "short": {"rounds": 3},
     }
     interests = "competitive"
+    centralised = True
     measures = (
         g.SUCCESS,
         g.mean("price", "price", "dollars that the balloon is sold for", bounds=(0, None), compared=True),
@@ -111,6 +116,7 @@ class Balloon(Replayed):
         secrets = [Secret(seller, "cost", f"The balloon cost {seller} ${cost}.", cost)]
         if last:
             told = f"The last balloon was sold for ${last:g}."
+            told += f" This was said: {chosen['last_talk']}" if chosen["last_talk"] else ""
             better = f"Do better than ${last:g}, the price of the last one."
             secrets += [Secret(name, "last", told, f"{last:g}", better) for name in side]
             secrets += [Secret(name, "last", told, f"{last:g}") for name in coaches]
@@ -158,6 +164,15 @@ class Balloon(Replayed):
                 table.score("rounds", number // 2 + 1, cited)
                 return
 
+    def again(self, answer: g.AnswerKey, talk: g.Transcript) -> Mapping[str, Any] | None:
+        """Return a game whose coach, by default the seller's, has read this one; None without a deal."""
+        offers, acts = talk.of("offer"), talk.acts
+        if not acts or acts[-1].action.type != "accept":
+            return None
+        price = offers[-1].number if offers else float(answer.parameters["bids"])
+        side = answer.parameters["coach"] if answer.parameters["coach"] in SIDES else SIDES[0]
+        return {**answer.parameters, "coach": side, "last_price": price, "last_talk": _quoted(talk)}
+
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         return _SHREWD(seen, rng) if _holds(seen) else None
 
@@ -180,6 +195,13 @@ def _setting(names: Sequence[str], chosen: Mapping[str, Any], coached: Sequence[
     if coached:
         parts.append(f"Before that, {names[2]} advises {coached[0]} in private.")
     return " ".join(parts)
+
+
+def _quoted(talk: g.Transcript) -> str:
+    """Return what was done and said in a talk as one text, without its beginning if it is very long."""
+    lines = [f"{each.speaker} ({' '.join([each.action.type, *(each.action.values or ())])}) {each.action.text}".strip()
+             for each in talk.acts]  # fmt: skip
+    return " / ".join(lines)[-QUOTED:]
 
 
 # ---- players -------------------------------------------------------------------------------------------------------

@@ -4,6 +4,8 @@ The 144 ordinal games are those of Rapoport, Guyer and Gordon as counted by Robi
 ranks the four outcomes 1 (worst) to 4 (best) without ties, and games that differ only in the names of options are one:
 24 * 24 / 4 = 144. The seven kinds follow Akata et al., section 2 (win-win 36, biased 44, second-best 12, cyclic 18,
 unfair 19, prisoner's dilemmas 7, tragic 8).
+
+With `predict` both write down in private what the other will choose before they choose (their social chain of thought).
 """
 
 from __future__ import annotations
@@ -74,6 +76,14 @@ TABLES: Mapping[str, Points] = {
     "sexes": {"JJ": (10, 7), "JF": (0, 0), "FJ": (0, 0), "FF": (7, 10)},
 }
 """The prisoner's dilemma and the battle of the sexes of arXiv 2305.16867."""
+STORIES = {
+    "none": "",
+    "project": "They work on a project, and each decides alone how to do the own part. ",
+    "cooking": "They cook together, and each decides alone what to bring. ",
+}
+"""What the choices are about; points do not depend on it."""
+SLIPS = (1, 40, 60, 80)
+"""Percentages of mistakes of the players who err."""
 
 
 class Matrix(Replayed):
@@ -82,7 +92,10 @@ class Matrix(Replayed):
     name, version = "matrix", "1"
     title = "Repeated 2x2 games"
     about = "Two people choose J or F at the same time, several times; what each wins depends on both."
-    defaults = {"table": "prisoners", "rounds": 10, "talk": False}
+    protocol = ("together",)
+    defaults = {"table": "prisoners", "rounds": 10, "talk": False, "predict": False, "story": "none"}
+    allowed = {"story": tuple(STORIES)}
+    newer = ("predict", "story")
     how = "Both choose without seeing the other's choice; then both are told the choices and the points."
     tries = (
         "Let -m scripted:tit-for-tat play, then -m scripted:always-f: what does each win against itself?",
@@ -95,6 +108,7 @@ class Matrix(Replayed):
         "words": {"talk": True},
         "cyclic": {"table": "39"},
         "win_win": {"table": "0"},
+        "predict": {"predict": True},
     }
     measures = (
         g.mean("points", "points", "points of a player, summed over the rounds", compared=True),
@@ -102,6 +116,7 @@ class Matrix(Replayed):
         g.share("cooperation", "chose J", "share of choices that are J", compared=True),
         g.share("coordination", "same choice", "share of rounds in which both choose the same", "same"),
         g.mean("alternation", "alternation", "share of rounds after the first in which both change"),
+        g.share("foreseen", "foreseen", "share of predictions that are what the other then chooses"),
     )
     figure = ("payoff", "cooperation", "coordination")
     references = (
@@ -112,7 +127,7 @@ class Matrix(Replayed):
             "repeats what the other did; which play is optimal depends on the table and on the other player",
         ),
     )
-    control_tasks = {"sexes": {"table": "sexes"}}
+    control_tasks = {"sexes": {"table": "sexes"}, "predict": {"predict": True}}
     controls = (
         g.exactly("tit-for-tat", "points", 80, "8 points in each of 10 rounds"),
         g.exactly("tit-for-tat", "cooperation", 1, "nobody begins to defect"),
@@ -124,6 +139,11 @@ class Matrix(Replayed):
         g.exactly("alternate-jf", "points", 85, "5 rounds of 10 points and 5 of 7, for either player", "sexes"),
         g.exactly("defect-once", "cooperation", 0.9, "one of ten choices is F"),
         g.by_chance("any", "coordination", 0.5, "two fair coins agree in half of the rounds"),
+        g.by_chance("slips-40", "cooperation", 0.6, "J, but for a mistake in 40% of the choices"),
+        g.exactly("tit-for-tat", "foreseen", 1, "both go on with J", "predict"),
+        g.exactly("defect-once", "foreseen", 0.8, "F is not foreseen, and then a second F is", "predict"),
+        g.exactly("alternate-jf", "foreseen", 0.1, "each later round differs from the one before", "predict"),
+        g.by_chance("any", "foreseen", 0.5, "predictions and choices are fair coins", "predict"),
     )
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
@@ -131,15 +151,20 @@ class Matrix(Replayed):
         table, kind = _table(str(chosen["table"]))
         points = "; ".join(f"{first} {a} and {second} {b}: {table[a + b][0]} and {table[a + b][1]}"
                            for a in OPTIONS for b in OPTIONS)  # fmt: skip
+        predicts = {"predict": True} if chosen["predict"] else {}
+        before = "Before each choice, both write down in private what the other will choose. " if predicts else ""
+        moves = [g.can("choose", "To choose", g.one_of(*OPTIONS), text="may" if chosen["talk"] else "no")]
+        if predicts:
+            moves.append(g.can("predict", "To predict the other's choice", g.one_of(*OPTIONS), readers="self"))
         return Scene(
             title=f"{first} and {second} choose J or F, {rounds} times",
-            setting=f"{first} and {second} choose J or F at the same time, {rounds} times. Points for {first} and "
-            f"{second}: {points}.",
+            setting=f"{first} and {second} choose J or F at the same time, {rounds} times. {STORIES[chosen['story']]}"
+            f"{before}Points for {first} and {second}: {points}.",
             goal="Win as many points as you can.",
-            moves=[g.can("choose", "To choose", g.one_of(*OPTIONS), text="may" if chosen["talk"] else "no")],
-            public={"table": {cell: list(won) for cell, won in table.items()}, "rounds": rounds},
+            moves=moves,
+            public={"table": {cell: list(won) for cell, won in table.items()}, "rounds": rounds, **predicts},
             parameters={"kind": kind},
-            turns=2 * rounds,
+            turns=(4 if predicts else 2) * rounds,
         )
 
     def play(self, table: Table) -> Course:
@@ -147,7 +172,10 @@ class Matrix(Replayed):
         most = max(max(pair) for pair in points.values())
         won = dict.fromkeys(names, 0)
         for number in range(1, table.public["rounds"] + 1):
+            said = (yield from table.together(names, "predict")) if "predict" in table.public else ()
             one, other = [turn.value for turn in (yield from table.together(names, "choose"))]
+            for turn, choice in zip(said, (other, one), strict=False):
+                table.mean("foreseen", turn.value == choice, [turn])
             table.mean("cooperation", (one == "J") + (other == "J"), of=2)
             table.mean("same", one == other)
             if before:
@@ -210,7 +238,21 @@ def _replying(
     return g.move("choose", "F" if angry != reverse else "J")
 
 
-Matrix.players = {
+def _slipping(seen: g.Observation, rng: random.Random, *, share: float) -> g.Action:
+    """Choose J, and F by mistake in a share of the choices."""
+    return g.move("choose", "F" if rng.random() < share else "J")
+
+
+def _foreseeing(player: g.Player) -> g.Player:
+    """Let a player predict that the other goes on with the last choice, at first J."""
+
+    def play(seen: g.Observation, rng: random.Random) -> g.Action:
+        return g.move("predict", [OPTIONS[0], *_history(seen)[1]][-1]) if seen.may("predict") else player(seen, rng)
+
+    return play
+
+
+_FIXED: Mapping[str, g.Player] = {
     "always-j": partial(_fixed, pattern="J"),
     "always-f": partial(_fixed, pattern="F"),
     "defect-once": partial(_fixed, pattern="FJ"),
@@ -221,5 +263,7 @@ Matrix.players = {
     "suspicious": partial(_replying, first="F"),
     "reverse": partial(_replying, reverse=True),
     "grim": partial(_replying, forgives=False),
+    **{f"slips-{percent}": partial(_slipping, share=percent / 100) for percent in SLIPS},
 }
+Matrix.players = {name: _foreseeing(player) for name, player in _FIXED.items()}
 Matrix.sensible = "tit-for-tat"

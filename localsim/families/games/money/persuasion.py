@@ -41,6 +41,7 @@ class Persuasion(Replayed):
     name, version = "persuasion", "1"
     title = "Persuading a buyer"
     about = "A seller who sees the quality of each product recommends it or not; the buyer buys it or not."
+    centralised = True
     defaults = {
         "price": 100,
         "chance": 0.5,

@@ -33,6 +33,7 @@ class PublicGoods(Replayed):
         "In each round everybody gives some points into a pot, at the same time. The pot is multiplied and shared "
         "equally, also with those who gave nothing."
     )
+    protocol = ("together",)
     defaults = {
         "players": 4,
         "endowment": 20,

@@ -4,6 +4,10 @@ A client has a private list of things, from the surface to the core, and tells t
 counsellor which stage it is: early, middle or late. After each stage a supervisor, who hears everything, rates it and
 may give the counsellor private advice. The supervisor replaces the paper's choice among three answers.
 
+With `free` the client has no move for it and tells things in free words. A thing is told when its word is said, which
+the counsellor and the supervisor learn as a count, and `faithful` says how rarely the client tells what belongs to
+somebody else's case.
+
 Disclosure after a stage is the number of different things told so far, divided by the number of things; it can never
 fall. A client opens up at one of four ways of talking. A counsellor who tries the ways in their order needs d turns
 until it works (d = 0 to 3) and one more for each thing, so the core comes out in turn d + 5.
@@ -19,6 +23,7 @@ from typing import Any
 from localsim.families.base import Curve, Played, Point
 from localsim.families.games import base as g
 from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Table
+from localsim.families.terms import utters
 
 WAYS = ("ask", "reflect", "comfort", "suggest")
 """The ways of talking of a counsellor, in the order in which the scripted counsellor tries them."""
@@ -28,6 +33,8 @@ STAGES = (
     "Late stage: agree on one next step, and close the talk.",
 )
 NO_ADVICE = "none"
+SHORT = 6
+"""Words of up to so many letters, such as `flat` or `nine`, show no other case."""
 CASES: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     (
         "cannot sleep",
@@ -103,7 +110,8 @@ class Counselling(Replayed):
     name, version = "counselling", "1"
     title = "Counselling with a supervisor"
     about = "A client tells a counsellor a problem step by step, and a supervisor rates each stage and gives advice."
-    defaults = {"exchanges": 3, "advice": True, "guarded": True, "case": -1}
+    defaults = {"exchanges": 3, "advice": True, "guarded": True, "case": -1, "free": False}
+    newer = ("free",)
     how = (
         "The talk succeeds if the core of the problem comes out and the counsellor closes it. Disclosure is the share "
         "of the client's things that were told; it is counted when the client names the number of a thing."
@@ -119,8 +127,10 @@ class Counselling(Replayed):
         "open": {"case": 2, "guarded": False},
         "alone": {"case": 3, "advice": False},
         "short": {"case": 4, "exchanges": 2},
+        "free": {"case": 0, "free": True},
     }
     interests = "cooperative"
+    centralised = True
     informed = (("steady", "core_turn", "", "6.5 turns on average for four ways to try, 5 if the right one is seen"),)
     measures = (
         g.SUCCESS,
@@ -137,6 +147,7 @@ class Counselling(Replayed):
         g.share("in_order", "in order", "share of things told right after the one before"),
         g.mean("rating", "rating", "the supervisor's mean rating, 1 to 5", bounds=(1, 5), compared=True),
         g.share("followed", "advice followed", "share of advice that the counsellor's next turn follows"),
+        g.share("faithful", "own things only", "share of the client's free answers without a thing of another case"),
         g.share("closed", "closed", "share of talks that the counsellor closes", summed="episodes"),
     )
     figure = ("success_rate", "disclosed_early", "disclosed", "followed")
@@ -151,7 +162,7 @@ class Counselling(Replayed):
             "tries one way after the other until the client opens up; optimal play is not known",
         ),
     )
-    control_tasks = {"unguarded": {"guarded": False}}
+    control_tasks = {"unguarded": {"guarded": False}, "free": {"guarded": False, "free": True, "case": 0}}
     controls = (
         g.exactly("steady", "success_rate", 1, "the way that opens the client is found by the fourth of nine turns"),
         g.exactly("steady", "core_turn", 5, "who sees what opens it loses no turn", modes=("script", "mindreaders")),
@@ -170,6 +181,10 @@ class Counselling(Replayed):
         g.exactly("steady", "closed", 1, "the counsellor closes when the core is told"),
         g.exactly("steady", "followed", 1, "the next turn follows the advice"),
         g.exactly("deaf", "followed", 0, "the next turn never follows the advice"),
+        g.exactly("open", "disclosed", 1, "five of six answers say the word of a thing", "free"),
+        g.exactly("open", "faithful", 1, "the client says nothing but the own things", "free"),
+        g.exactly("stranger", "faithful", 0, "each answer is from another case", "free"),
+        g.exactly("stranger", "disclosed", 0, "no own thing is told", "free"),
         g.by_chance("any", "followed", 1 / len(WAYS), "one of four ways is drawn"),
     )  # fmt: skip
 
@@ -191,7 +206,8 @@ class Counselling(Replayed):
         if opens:
             text = f"{client} opens up only when {counsellor} chooses to {opens}."
             secrets.append(Secret(client, "opens", text, opens))
-        moves = _moves(counsellor, client, supervisor, len(things))
+        moves, free = _moves(counsellor, client, supervisor, len(things)), {"free": True} if chosen["free"] else {}
+        without = ([] if chosen["advice"] else ["review"]) + (["reveal"] if free else [])
         return Scene(
             title=f"{client} talks to {counsellor}, and {supervisor} supervises",
             setting=(
@@ -207,14 +223,15 @@ class Counselling(Replayed):
             ),
             secrets=secrets,
             talk=True,
-            moves=[each for each in moves if chosen["advice"] or each.name != "review"],
-            public={**{key: chosen[key] for key in ("exchanges", "advice")}, "things": len(things)},
+            moves=[each for each in moves if each.name not in without],
+            public={**{key: chosen[key] for key in ("exchanges", "advice")}, "things": len(things), **free},
             turns=6 * chosen["exchanges"] + 3,
         )
 
     def play(self, table: Table) -> Course:
         (counsellor, client, supervisor), public = table.names, table.public
         things, last, asked, advised = public["things"], len(STAGES) - 1, 0, ""
+        free, foreign = public.get("free", False), _foreign(table.scenario.agent(client).facts)
         told, followed = list[g.Turn](), list[bool]()
         self._state(table, told)
         for stage, begins in enumerate(STAGES):
@@ -228,14 +245,22 @@ class Counselling(Replayed):
                 if said.action.type == "close":
                     self._state(table, told, said)
                     break
-                answer = yield from table.act(client, "reveal", "speak")
-                if answer.action.type == "reveal" and answer.value not in [turn.values[1] for turn in told]:
-                    before = int(told[-1].values[1]) if told else 0
-                    text = table.scenario.agent(client).facts[int(answer.value) - 1].text.partition(": ")[2]
-                    values = ("thing", answer.value, len(told) + 1, things)
-                    told.append((yield from table.tell(f"{client} tells: {text}", *values)))
-                    table.mean("in_order", int(answer.value) == before + 1)
-                    if int(answer.value) == things:
+                answer = yield from table.act(client, *(() if free else ("reveal",)), "speak")
+                facts = table.scenario.agent(client).facts[:things]
+                if free:
+                    new = [str(at) for at, fact in enumerate(facts, 1) if utters(answer.action.text, fact.terms[0])]
+                    table.mean("faithful", not any(utters(answer.action.text, word) for word in foreign), [answer])
+                else:
+                    new = [answer.value] if answer.action.type == "reveal" else []
+                for thing in (each for each in new if each not in [turn.values[1] for turn in told]):
+                    before, values = int(told[-1].values[1]) if told else 0, ("thing", thing, len(told) + 1, things)
+                    if free:
+                        text, to = f"{client} has told {len(told) + 1} of {things} things.", (counsellor, supervisor)
+                    else:
+                        text, to = f"{client} tells: {facts[int(thing) - 1].text.partition(': ')[2]}", None
+                    told.append((yield from table.tell(text, *values, to=to)))
+                    table.mean("in_order", int(thing) == before + 1)
+                    if int(thing) == things:
                         table.score("core_turn", asked, told[-1:])
                     self._state(table, told)
             rating = yield from table.act(supervisor, "review" if public["advice"] and stage < last else "rate")
@@ -261,6 +286,12 @@ class Counselling(Replayed):
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         client = seen.agents[1].name
         return _playing(seen, rng) if seen.viewer != client and g.known(seen, "opens", client) else None
+
+
+def _foreign(own: Sequence[g.Fact]) -> list[str]:
+    """Return the words of things of other cases; short ones are left out, since anybody says them."""
+    terms = [fact.terms[0] for fact in own]
+    return [word for _, things in CASES for _, word in things if word not in terms and len(word) > SHORT]
 
 
 def things_told(talk: g.Transcript) -> list[str]:
@@ -293,9 +324,9 @@ def _is(turn: g.Turn, kind: str) -> bool:
 
 
 def _playing(seen: g.Observation, rng: random.Random, *, tells: str = "guarded", follows: bool = True) -> g.Action:
-    """Play all three roles; clients tell `guarded`, `open`, `backwards` or `silent`."""
-    if seen.may("reveal"):
-        return _client(seen, tells)
+    """Play all three roles; clients tell `guarded`, `open`, `backwards`, `silent` or what a `stranger` has to tell."""
+    if seen.viewer == seen.agents[1].name:
+        return _client(seen, tells, rng)
     if seen.may("say"):
         return _counsellor(seen, follows=follows)
     told = len(things_told(seen.transcript)) / seen.game["things"]
@@ -303,14 +334,22 @@ def _playing(seen: g.Observation, rng: random.Random, *, tells: str = "guarded",
     return g.move("review", rating, _best_way(seen)) if seen.may("review") else g.move("rate", rating)
 
 
-def _client(seen: g.Observation, tells: str) -> g.Action:
+def _client(seen: g.Observation, tells: str, rng: random.Random) -> g.Action:
+    facts = [fact for fact in seen.me().facts if fact.id.rpartition("_")[0].endswith("_thing")]
     told = things_told(seen.transcript)
+    if free := not seen.may("reveal"):
+        said = " ".join(turn.action.text for turn in seen.transcript.of("speak") if turn.speaker == seen.viewer)
+        told = [str(place) for place, fact in enumerate(facts, 1) if utters(said, fact.terms[0])]
     left = [place for place in range(1, seen.game["things"] + 1) if str(place) not in told]
     opens, way = g.known(seen, "opens"), seen.transcript.of("say", "close")[-1].value
     shut = tells == "silent" or (tells == "guarded" and opens is not None and way != opens)
     if shut or not left:
         return g.Action("speak", "I do not know what to say." if shut else "That is all.")
-    return g.move("reveal", left[-1] if tells == "backwards" else left[0], text="It is hard to say.")
+    thing = left[-1] if tells == "backwards" else left[0]
+    if tells == "stranger" or free:
+        foreign = f"It has to do with {rng.choice(_foreign(facts))}."
+        return g.Action("speak", foreign if tells == "stranger" else facts[thing - 1].text.partition(": ")[2])
+    return g.move("reveal", thing, text="It is hard to say.")
 
 
 def _counsellor(seen: g.Observation, *, follows: bool) -> g.Action:
@@ -341,6 +380,7 @@ Counselling.players = {
     "open": partial(_playing, tells="open"),
     "backwards": partial(_playing, tells="backwards"),
     "silent": partial(_playing, tells="silent"),
+    "stranger": partial(_playing, tells="stranger"),
     "deaf": partial(_playing, follows=False),
 }
 Counselling.sensible = "steady"

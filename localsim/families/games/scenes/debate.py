@@ -58,6 +58,8 @@ class Debate(Replayed):
         "lecture": {"audience": 2, "rounds": 3, "questions": False},
     }
     interests = "competitive"
+    protocol = ("in_turn", "together")
+    centralised = True
     measures = (
         g.share(
             "payoff_for",

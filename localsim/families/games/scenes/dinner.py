@@ -62,6 +62,7 @@ class Dinner(Replayed):
         "open": {"whispers": False},
     }
     interests = "competitive"
+    protocol = ("together",)
     allowed = {"people": (4, 6), "rounds": (1, 50)}
     number_of_agents = "people"
     outcome = "right"

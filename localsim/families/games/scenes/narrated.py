@@ -29,6 +29,7 @@ class Narrated(Replayed):
     name, version = "narrated", "1"
     title = "A narrated scene"
     about = "Characters in a house talk, act and move; a narrator says what happens, and only people there notice it."
+    centralised = True
     defaults = {"people": 3, "places": 3, "rounds": 4}
     number_of_agents, beside = "people", 1
     allowed = {"people": (2, 6), "places": (2, len(PLACES)), "rounds": (1, 50)}

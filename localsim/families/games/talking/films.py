@@ -95,6 +95,9 @@ class Films(Replayed):
         "hurry": {"films": 6, "turns": 6},
     }
     interests = "cooperative"
+    topics: Mapping[str, Sequence[str]] = {
+        "recommends_by": ("asking", "understanding and answering", "simulating the user")
+    }
     measures = (
         g.SUCCESS,
         g.share("fit", "fit", "share of properties in which the accepted film is the right one"),

@@ -112,6 +112,9 @@ class Recommendation(Replayed):
         "unknown_taste": {"bought": 0},
     }
     interests = "cooperative"
+    topics: Mapping[str, Sequence[str]] = {
+        "recommends_by": ("asking", "several turns", "exploring or exploiting", "simulating the user")
+    }
     measures = (
         g.SUCCESS,
         g.share("success_at_5", "success at 5", "share that succeeds within 5 turns", "success_5"),
