@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from localsim.annotation.labels import conversations
 from localsim.cli.annotate import annotate
-from localsim.cli.report import compare
+from localsim.cli.compare import compare
 from localsim.cli.report import report as report_command
 from localsim.cli.score import leakage, score
 from localsim.errors import InvalidInput

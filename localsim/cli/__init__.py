@@ -31,7 +31,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "annotate": ("annotate", "Let people rate conversations without seeing the mode, and measure agreement."),
     "score": ("score", "Score stored episodes: outcome, leaks, judges."),
     "report": ("report", "Compare the modes of a run as a table, JSON or HTML."),
-    "compare": ("report", "Print paired differences between modes or runs."),
+    "compare": ("compare", "Print paired differences between modes or runs, or finished studies side by side."),
     "check": ("report", "Check that a run meets demands, with exit code and JUnit XML."),
     "design": ("report", "Plan scenarios and seeds for a wanted difference, from a pilot run."),
     "plot": ("report", "Write the figures of a run as SVG, PNG and PDF."),
