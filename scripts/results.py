@@ -41,9 +41,7 @@ def published() -> list[Finished]:
 def add(study: Path, name: str) -> None:
     """Copy a finished study to docs/results/NAME, without the places where its files stood."""
     read(study)
-    for file in (
-        each for part in KEPT for each in ([study / part] if part != "tables" else study.glob("tables/*.csv"))
-    ):
+    for file in (*(study / part for part in KEPT), *study.glob("tables/*.csv")):
         target = FOLDER / name / file.relative_to(study)
         target.parent.mkdir(parents=True, exist_ok=True)
         text = file.read_text(encoding="utf-8")

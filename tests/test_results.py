@@ -58,4 +58,5 @@ def test_the_commands_of_the_page_publish_a_study(tmp_path: Path, monkeypatch: p
     assert "| Bargaining | agents | 100% [" in text and "| Situations | seeing every side | +0" in text
     assert "`localsim study --size small --model scripted --seed 1 --judge none --arms none`" in text
     assert (tmp_path / "results.svg").is_file() and (tmp_path / "results" / "player" / "report.html").is_file()
+    assert (tmp_path / "results" / "player" / "tables" / "goals_that_the_text_proves.csv").is_file()
     assert main(["study", "--arms", "agents-ff"]) == 3
