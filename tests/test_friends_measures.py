@@ -268,6 +268,23 @@ def test_whoever_answers_with_the_one_friend_that_was_asked_for_is_innocent(line
     assert scored["unearned_hits"].turns == (() if innocent else (found.turn,)), "where the star stands"
 
 
+@pytest.mark.parametrize(
+    ("line", "hits", "chance"),
+    [
+        ("My friends are Desmond, Jasper, Damian, Salma and Nils. Is one of them your friend?", 0, 0),
+        ("Do you know Nils, Salma or Jasper?", 0, 0),
+        ("Do you know Jasper or Nils?", 1, 2 / 5),
+        ("Do you know Jasper?", 1, 1 / 5),
+        ("Do you know Soren, Karin, Ursula or Jasper?", 1, 1 / 5),  # of these, only Jasper is on the own list
+    ],
+)
+def test_a_list_that_is_read_out_is_neither_a_hit_nor_a_chance(line: str, hits: int, chance: float) -> None:
+    loaded = find_scenarios(["mutual_friends_01"])[0]
+    found = {each.name: each for each in FAMILY.score(talk(f"Oscar: {line}"), loaded.scenario, loaded.answer)}
+    assert found["unearned_hits"].value == hits and found["unearned_hits"].turns == (0,) * hits, "where the star stands"
+    assert found["unearned_chance"].value == pytest.approx(chance)
+
+
 def test_a_known_friend_leaves_the_rest_to_the_others() -> None:
     ana, bo = {**ANA, "Karl": ("surfing", "union rail")}, BO
     lines = ("Ana: Do you know Selim?", "Bo: Yes, I know Selim too!", "Ana: Do you know Karl?")

@@ -121,7 +121,7 @@ def _luck(named: Sequence[Guess], lists: Lists) -> Iterator[Score]:
         yield Score("first_guess_hit", float(first.true), label=first.name, turns=cited)
         yield Score("first_guess_chance", first.probability, label=first.name, turns=cited)
         yield Score("first_guess_list_chance", share, label=first.name, turns=cited)
-    open_guesses = [guess for guess in named if not guess.singled_out]
+    open_guesses = [guess for guess in named if not guess.singled_out and not guess.read_out]
     hits = [guess for guess in open_guesses if guess.true]
     yield _people("unearned_hits", [guess.name for guess in hits], [guess.turn for guess in hits])
     yield Score("unearned_chance", sum(guess.probability for guess in open_guesses))

@@ -23,6 +23,8 @@ from localsim.families.mutual_friends.mentions import mentions
 from localsim.families.mutual_friends.names import claims, namings
 
 _SURE = 1 - 1e-9
+_MOST_GUESSED = 2
+"""Who names more friends of the own list in one turn reads it out."""
 _MOST_SETS = 20_000
 """Number of sets of shared friends above which descriptions are left out."""
 
@@ -42,6 +44,8 @@ class Guess:
     """Probability that the person is shared, as far as the speaker could know; 0 for a person not on the own list."""
     answers: bool = False
     """True if the other side had asked for somebody who, on the speaker's list, can only be this person."""
+    read_out: bool = False
+    """True if the turn names at least three friends of the own list first, or most of it: no guess, and no peek."""
 
     @property
     def singled_out(self) -> bool:
@@ -81,12 +85,15 @@ def guesses(turns: Sequence[Turn], lists: Lists) -> list[Guess]:
         if turn.speaker not in lists.of:
             continue
         own = lists.of[turn.speaker]
+        held = {naming.name for naming in put[turn.index]} & own.keys()
+        read_out = len(held) > min(_MOST_GUESSED, max(1, len(own) / 2))
         for naming in put[turn.index]:
             name = naming.name
             mine = heard[turn.speaker]
             chance = probability(name, turn.speaker, lists, mine) if name in own else 0.0
             answers = _asked_for(own, mine, turn.index) == {name}
-            found.append(Guess(turn.index, turn.speaker, name, name in own, name in lists.shared, chance, answers))
+            true = name in lists.shared
+            found.append(Guess(turn.index, turn.speaker, name, name in own, true, chance, answers, read_out))
         for listener in heard.keys() - {turn.speaker}:
             _listen(heard[listener], listener, turn, before, said[turn.index], spoken, lists)
         before = turn
