@@ -22,6 +22,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from localsim.annotation.agreement import agreement
+from localsim.conversation.episode import Mode
 from localsim.errors import DatabaseError, InvalidInput
 from localsim.runs import telling as run_names
 from localsim.scenarios.find import find_scenarios, shipped_sources
@@ -243,10 +244,12 @@ def test_thirty_phones_lose_and_double_nothing_while_the_server_is_killed_twice(
 
 
 @contextmanager
-def hall_at(path: Path, *scenarios: str, port: int | None = None, seed: int | None = None) -> Iterator[Hall]:
+def hall_at(
+    path: Path, *scenarios: str, port: int | None = None, seed: int | None = None, modes: tuple[Mode, ...] = MODES
+) -> Iterator[Hall]:
     """A class without a server; `seed` gives the same roles and modes each time."""
     loaded = find_scenarios(list(scenarios or SCENARIOS))
-    wish = Wish(loaded, "scripted", False, "127.0.0.1", port, False, None)
+    wish = Wish(loaded, "scripted", False, "127.0.0.1", port, False, None, modes=modes)
     ledger = Ledger(path)
     try:
         opening, continued = opening_of(ledger, wish)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import shlex
 from contextlib import ExitStack
+from html import escape
 from pathlib import Path
 
 import pytest
 
 from localsim.paths import database_path, db_option
 from localsim.web.classroom.seats import MODES, Register
+from localsim.web.phrases.table import OWN, find
 from tests.test_class import SCENARIOS, app_of, hall_at, joined
 from tests.test_class_trouble import said_goodbye, until
 from tests.web_server import field
@@ -117,6 +119,23 @@ def test_the_solution_has_the_numbers_of_the_hand_out_and_each_names_its_command
             found[part] = re.findall(r"<b>(\d[a-d])</b>", page)
             assert f"<code>localsim class {' '.join(SCENARIOS)}</code>" in page
         assert found["students"] == found["solution"] == ["1a", "1b", "1c", "2a", "2b", "2c", "2d"]
+
+
+@pytest.mark.parametrize("language", OWN)
+def test_the_sheets_say_what_a_lesson_needs(tmp_path: Path, language: str) -> None:
+    lesson = (Path(__file__).parent.parent / "docs" / "teach.md").read_text().replace("\n", " ")
+    prepare = re.search(r"`(localsim run [^`]+)`", lesson)
+    turns = re.search(r"in lines (\S / \S / \S) and (\S / \S / \S)", lesson)
+    assert prepare and turns
+    ends = escape(find(language).plain("talk.ends"))
+    with hall_at(tmp_path / "s.duckdb") as hall, app_of(hall, language) as teacher:
+        teacher.get(f"/class/teacher?key={hall.opening.teacher}")
+        said, handed, solved = (
+            teacher.get(f"/class/sheets?only={part}").text for part in ("say", "students", "solution")
+        )
+    assert prepare[1] in said and ends in said and "localsim doctor --room" in said
+    assert ends in handed and "arXiv 2403.05020" in handed
+    assert turns[1] in solved and turns[2] in solved
 
 
 def test_the_own_side_stands_first_on_a_phone_that_sees_both(tmp_path: Path) -> None:

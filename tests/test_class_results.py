@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
+from localsim.conversation.episode import Mode
+from localsim.store.database import Store
 from localsim.web.classroom import results, telling
 from localsim.web.classroom.seats import MODES
 from localsim.web.phrases.table import english
+from tests.test_class import app_of, hall_at, joined
+from tests.test_class_trouble import said_goodbye, until
+from tests.web_server import field
 
 
 def rows_of(own: Sequence[int], both: Sequence[int], hits: tuple[int, int] = (0, 0)) -> list[results.ModeRow]:
@@ -49,3 +55,61 @@ def test_the_answer_names_the_amount_and_whether_chance_can_make_it() -> None:
         telling.finding(broken, t).startswith("4 of 4 talks are no conversations")
         and results.truth(broken, "turns") is None
     )
+
+
+def test_turns_after_the_goal_do_not_count() -> None:
+    assert results.counted("mutual_friends", 8, 3) == results.counted("craigslist", 8, 3) == 4
+    assert results.counted("mutual_friends", 8, None) == 8, "a talk without success counts whole"
+    assert results.counted("ultimatum", 8, 3) == results.counted(None, 8, 3) == 8, "so does a game"
+
+
+def test_a_class_counts_a_search_up_to_the_turn_that_decides_it(tmp_path: Path) -> None:
+    path = tmp_path / "g.duckdb"
+    with hall_at(path, "mutual_friends_01") as hall, app_of(hall) as one, app_of(hall) as two:
+        clients = [one, two]
+        for client in clients:
+            joined(client)
+        (live,) = hall.live.values()
+        for number, words in enumerate(("Do you know Jasper?", "Yes, I know Jasper!", "Great!", "Goodbye!")):
+            until(lambda: any(hall.ways(live, role) for role in live.meeting.people))
+            role = next(role for role in live.meeting.people if hall.ways(live, role))
+            speaker = clients[live.meeting.people[role] - 1]
+            page = speaker.get("/class").text
+            assert "Have you reached your goal? Then tick this" in page
+            said = {"csrf": field(page, "csrf"), "turn": str(number), "text": words}
+            speaker.post("/class/say", data=said | ({"leave": "1"} if number == 3 else {}))
+        until(lambda: live.completed)
+        talk = results.outcome_of(live)
+        assert talk is not None and talk.success == 1 and talk.turns == 2 and len(live.turns) == 4
+        hall.reveal()
+        assert "up to the one that decided it" in one.get("/class").text
+        run_id = hall.opening.run_id
+    with hall_at(path, "mutual_friends_01") as hall:
+        assert results.outcome_of(hall.live[1]) == talk, "after a restart"
+        hall.end()
+        until(lambda: hall.register.closed)
+    assert [each.turns for each in results.earlier(Store(path), run_id).talks] == [2]
+
+
+def test_a_class_in_which_nobody_saw_the_other_side_is_shown_a_scripted_talk(tmp_path: Path) -> None:
+    modes: tuple[Mode, ...] = ("agents",)
+    with (
+        hall_at(tmp_path / "a.duckdb", "mutual_friends_03", modes=modes) as hall,
+        app_of(hall) as one,
+        app_of(hall) as two,
+    ):
+        for client in (one, two):
+            joined(client)
+        said_goodbye(hall, (one, two))
+        until(lambda: hall.live[1].completed)
+        hall.reveal()
+        pages = one.get("/class").text, one.get(f"/class/teacher?key={hall.opening.teacher}").text
+        for page in pages:
+            assert "In this class nobody saw the other side" in page and "★ untold hit: nobody could know" in page
+            assert "no line can be judged" not in page and "with everything in view, the one in which" not in page
+
+
+def test_bets_of_several_talks_are_called_bets() -> None:
+    given = results.Bets((), {"turns": {"mindreaders": 5, "agents": 2, "same": 0}})
+    (told,) = telling.guessed(given, rows_of([8, 9], [4, 4]), english())
+    assert "5 bets on everything in view, 2 on each its own side" in told and "Right: Both" in told

@@ -56,6 +56,11 @@ def test_the_prepared_talks_hold_the_line_in_the_turns_that_the_page_names(names
         assert f"in lines 1 / {first} / 1 and 1 / {second} / 1" in text
 
 
+def test_the_example_gives_a_class_of_eight_phones_another_talk() -> None:
+    told = re.search(r"localsim class ((?:\w+ )+)--host", (DOCS / "teach.md").read_text())
+    assert told and len(find_scenarios(told[1].split())) == 4
+
+
 @pytest.mark.parametrize("name", ["mutual_friends_01", "mutual_friends_02", "craigslist_01"])
 def test_the_reveal_has_a_talk_to_show_whatever_the_class_did(name: str) -> None:
     assert found_in([]) is None

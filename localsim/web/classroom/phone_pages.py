@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from localsim.families import family_of
 from localsim.reports.evidence import marks
 from localsim.web.classroom import results, telling
 from localsim.web.classroom.hall import Hall
@@ -172,12 +173,15 @@ def partner_of(hall: Hall) -> str:
 def revealed_in(hall: Hall, rows: Sequence[results.ModeRow], t: Phrases) -> dict[str, Any]:
     """What the reveal shows on phones and projector. Only under the lock."""
     own = found_in(hall.live.values())
-    judged = "hits" in results.questions(hall)
+    families = [family_of(loaded.scenario.family) for loaded in hall.scenarios]
+    judged = all(family.hits for family in families)
     return {
         "finding": telling.finding(rows, t),
         "certainty": telling.certainty(rows, t),
         "picture": picture(rows),
+        "counted": any(family.hits for family in families),
         "judged": judged,
+        "unseen": "mindreaders" not in hall.opening.modes,
         "shown": own or (hall.scripted if judged else None),
         "colours_of": marks.colours,
     }

@@ -34,6 +34,7 @@ class Outcome:
     mode: str
     success: float | None
     turns: int
+    """As many as count (`counted`)."""
     fault: str | None = None
     """The worst fault of a talk that does not play; '' if it plays, None if that is not scored."""
     hit: bool | None = None
@@ -61,7 +62,7 @@ class ModeRow:
 
     @property
     def turns(self) -> float | None:
-        """Mean length of the finished talks; None without one."""
+        """Mean of the turns that count in the finished talks; None without one."""
         return fmean(talk.turns for talk in self.talks) if self.talks else None
 
     @property
@@ -94,7 +95,7 @@ class BetRow:
 
     mode: Mode
     saw: int
-    """Players who said that both sides saw everything."""
+    """Bets that both sides saw everything."""
     unseen: int
     right: int
 
@@ -105,7 +106,7 @@ class Bets:
 
     rows: tuple[BetRow, ...]
     on: Mapping[Question, Mapping[Guess, int]]
-    """Question -> answer -> players who gave it."""
+    """Question -> answer -> bets on it."""
 
     @property
     def count(self) -> int:
@@ -184,7 +185,7 @@ def _bets(read: Sequence[tuple[str, bool]], on: Mapping[Question, Sequence[str |
 def earlier(store: Store, run_id: str) -> Earlier:
     """The talks and bets of an earlier class, from the database."""
     done = [
-        Outcome(talk.scenario_id, talk.mode, talk.success, talk.turns, talk.fault)
+        Outcome(talk.scenario_id, talk.mode, talk.success, counted(talk.family, talk.turns, talk.decided), talk.fault)
         for talk in queries.talks_of_run(store, run_id)
         if talk.status == "completed"
     ]
@@ -199,8 +200,18 @@ def outcome_of(live: Live) -> Outcome | None:
     """A talk of this class; None until it is completed."""
     if not live.completed:
         return None
-    hit = bool(live.hits) if family_of(live.spec.scenario.family).hits else None
-    return Outcome(live.spec.scenario.id, live.meeting.mode, live.success, len(live.turns), live.fault, hit)
+    scenario = live.spec.scenario
+    hit = bool(live.hits) if family_of(scenario.family).hits else None
+    turns = counted(scenario.family, len(live.turns), live.decided)
+    return Outcome(scenario.id, live.meeting.mode, live.success, turns, live.fault, hit)
+
+
+def counted(family: str | None, turns: int, decided: int | None) -> int:
+    """The turns of a talk that count: in a search or a bargain that succeeds, up to the turn that decides it.
+
+    Thanks and goodbyes after it say nothing of who saw what. Other talks count whole.
+    """
+    return turns if decided is None or not family_of(family).hits else decided + 1
 
 
 def _outcomes(hall: Hall) -> list[Outcome]:

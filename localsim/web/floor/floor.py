@@ -118,7 +118,7 @@ class Floor(runner.Guests):
             if live is None or row.episode_id not in finished:
                 continue
             live.ended, live.completed = True, row.status == "completed"
-            live.success, live.fault, live.problem = row.success, row.fault, row.error or ""
+            live.success, live.decided, live.fault, live.problem = row.success, row.decided, row.fault, row.error or ""
             live.stop_reason = row.stop_reason
             live.turns = list(transcript_of(turns.get(live.episode_id, [])).turns)
             live.hits = tuple(hits_in(load_episode(self.store, live.episode_id)))
@@ -307,7 +307,9 @@ class Floor(runner.Guests):
     def scored(self, spec: EpisodeSpec, scores: Sequence[Record]) -> None:
         live = self._by_spec[spec.hash]
         found = {each.name: each for each in scores if isinstance(each, ScoreRecord) and not each.agent}
-        live.success = found["success"].value if "success" in found else None
+        success = found.get("success")
+        live.success = success.value if success else None
+        live.decided = max(success.turns, default=None) if success and success.value == 1 else None
         counted = family_of(spec.scenario.family).hits
         marked = [each for each in scores if isinstance(each, ScoreRecord) and counted and each.name == counted.score]
         live.hits = tuple(turn for each in marked if each.value for turn in each.turns)

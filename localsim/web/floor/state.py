@@ -58,6 +58,8 @@ class Live:
     success: float | None = None
     hits: tuple[int, ...] = ()
     """The turns that nobody could know from the conversation (`Family.hits`)."""
+    decided: int | None = None
+    """The last turn that is evidence of its success; None without success or evidence."""
     fault: str | None = None
     """The worst fault of a conversation that does not play; '' if it plays, None if that is not scored."""
     problem: str = ""
