@@ -25,7 +25,7 @@ from localsim.web.classroom.phone_pages import hall_of, revealed_in, state_of
 from localsim.web.classroom.replaying import is_earlier
 from localsim.web.floor.pages import hashed, remembered, secret_of
 from localsim.web.guard import SentForm, address_of, equal, is_loopback, number_in, posted, shown
-from localsim.web.phrases.table import Phrases, Refused
+from localsim.web.phrases.table import Phrases, Refused, english
 from localsim.web.render import page
 
 _LONG_S = 120.0
@@ -182,13 +182,16 @@ PARTS = {
     "cards": "sheets.cards.title",
 }
 """A sheet -> the phrase that names it."""
+_WORDS = ("friend", "ask", "yes", "no", "list", "hit", "modes", "beside")
 
 
 def sheets(request: Request) -> Response:
     """All sheets, or the one that `only` names."""
     hall = hall_for_teacher(request)
     wanted = request.query_params.get("only")
-    scenario = hall.scenarios[0].scenario
+    scenario, t = hall.scenarios[0].scenario, request.app.state.phrases
+    foreign = hall.tongues[scenario.id] == english().code != t.code
+    words = [tuple(each.plain(f"sheets.words.{word}") for each in (english(), t)) for word in _WORDS if foreign]
     return page(
         request,
         "class/sheets",
@@ -196,6 +199,7 @@ def sheets(request: Request) -> Response:
         shown=[wanted] if wanted in PARTS else list(PARTS),
         cards=[_card(scenario, mode, role) for mode in hall.opening.modes for role in scenario.names],
         tongue=hall.tongues[scenario.id],
+        words=words,
         command=_command(hall),
     )
 
