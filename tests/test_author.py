@@ -61,7 +61,7 @@ def test_an_author_sees_that_a_scenario_can_show_omniscience(
     assert f"These are {only}.</figcaption>" in page.read_text() and "turns from 1;" in page.read_text()
     assert '<bdi dir="auto">scripted:omniscient: script, no model.</bdi>' in page.read_text()
     assert command(["card", "--db", str(database), "-o", str(page)]) == 0
-    assert "! 7 fields are empty" in capsys.readouterr().err
+    assert "! 8 fields are empty" in capsys.readouterr().err
     assert command(["plot", "--db", str(database), "--difference", "-f", "pdf"]) == 3
     rows = Store(database).rows("SELECT mode, avg(success::INT) AS s FROM v_episodes GROUP BY mode ORDER BY mode")
     assert [tuple(row.values()) for row in rows] == [("agents", 0), ("mindreaders", 1)]

@@ -117,9 +117,8 @@ def shipped_sources() -> list[Source]:
 
 @cache
 def shipped() -> dict[str, LoadedScenario]:
-    """Return every scenario that ships by its id, read once."""
-    every = [source.load() for source in shipped_sources()]
-    return {loaded.scenario.id: loaded for loaded in every}
+    """Return every scenario that ships by its name, read once; of variants the first."""
+    return {source.name: source.load() for source in shipped_sources()}
 
 
 _NUMBERED = re.compile(r"(.+)@([1-9]\d{0,6})")
