@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -13,9 +12,6 @@ from localsim.cli.answers import Answer, Styled, Table, Text, answers
 from localsim.cli.common import Finite, Reassurance, conditions_argument, db_option, store_of
 from localsim.cli.running.playing import playing_lines
 from localsim.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from localsim.study.beside import Finished
 
 
 @click.command()
@@ -59,10 +55,9 @@ def compare(
     """
     from localsim.reports.compose.between import compared
     from localsim.runs.plan import secondary_in
-    from localsim.study import beside
 
-    if conditions and all(map(beside.is_study, conditions)):
-        return _studies([each for path in conditions for each in beside.read(Path(path))])
+    if conditions and all((Path(path) / "study.json").is_file() for path in conditions):
+        return _studies(conditions)
     if equivalent == 0:
         raise click.BadParameter("a margin above 0", param_hint="--equivalent")
     named, store = secondary_in(secondary), store_of(db)
@@ -83,9 +78,11 @@ def compare(
     return Answer([row.as_json() for row in found.rows], text(), error)
 
 
-def _studies(found: Sequence[Finished]) -> Answer:
+def _studies(folders: Sequence[str]) -> Answer:
     """Return the models of finished studies side by side."""
     from localsim.study import beside
+
+    found = [each for path in folders for each in beside.read(Path(path))]
 
     def text() -> Text:
         for table in beside.tables(found):

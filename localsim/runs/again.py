@@ -1,4 +1,4 @@
-"""The next games of a run: each has the parameters of a stored game, and somebody in it has read that one."""
+"""The next games of a run: a game with the parameters of a stored one, which one of its players has read."""
 
 from __future__ import annotations
 

@@ -17,12 +17,15 @@ from localsim.errors import InvalidInput
 from localsim.families import family_of, in_order, title_of
 from localsim.families.base import SUCCESS
 from localsim.reports.document import Table
+from localsim.reports.validity.findings import CAUSES as EFFECTS
 from localsim.reports.validity.findings import LEVEL
+from localsim.reports.validity.headline import AUTHORSHIP, INFORMATION
 from localsim.study.design import FINE_TUNED
 from localsim.study.differences import CAUSES, EVERY
 
 FILE = "study.json"
-CONTRASTS = {"information": "seeing every side", "authorship": "one author for both sides"}
+CONTRASTS = {name: EFFECTS[name] for name in (INFORMATION, AUTHORSHIP)}
+"""Name of each contrast of the modes -> its cause."""
 
 
 class Place(NamedTuple):
@@ -33,7 +36,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Success:
     """A share of successes, or a difference of two, with its 95% interval over scenarios."""
 
     value: float
@@ -70,8 +73,8 @@ class Finished:
     """Checksum over the compared scenarios."""
     command: str
     versions: str
-    success: Mapping[Place, Estimate]
-    differences: Mapping[Place, Estimate]
+    success: Mapping[Place, Success]
+    differences: Mapping[Place, Success]
     withheld: frozenset[str]
     """Families in which talks of some condition do not play: their differences have no conclusion."""
     natural: Mapping[tuple[str, str], Chosen]
@@ -88,11 +91,6 @@ class Finished:
             row[name] = [{**place._asdict(), **vars(each)} for place, each in row[name].items()]
         row["natural"] = [{"first": one, "second": two, **vars(each)} for (one, two), each in self.natural.items()]
         return row
-
-
-def is_study(path: str) -> bool:
-    """Return True if a path is the folder of a finished study."""
-    return (Path(path) / FILE).is_file()
 
 
 def read(folder: Path) -> list[Finished]:
@@ -120,7 +118,7 @@ def _finished(name: str, data: Mapping[str, Any], model: Mapping[str, Any]) -> F
         data["plan"]["command"],
         data["versions"],
         {
-            Place(row["family"], row["condition"]): Estimate(
+            Place(row["family"], row["condition"]): Success(
                 row[SUCCESS.key], row[f"{SUCCESS.key}_low"], row[f"{SUCCESS.key}_high"], row["scenarios"]
             )
             for row in rows
@@ -140,7 +138,7 @@ def _finished(name: str, data: Mapping[str, Any], model: Mapping[str, Any]) -> F
 _CHOSEN = ("first_chosen", "low", "high", "decided", "warning")
 
 
-def _differences(model: Mapping[str, Any]) -> Iterator[tuple[Place, Estimate]]:
+def _differences(model: Mapping[str, Any]) -> Iterator[tuple[Place, Success]]:
     """Yield the differences of success: of the modes, and of the arms over all tasks."""
     for row in model["premiums"]:
         if row["measure"] == SUCCESS.key and row["who"] == model["model"]:
@@ -150,8 +148,8 @@ def _differences(model: Mapping[str, Any]) -> Iterator[tuple[Place, Estimate]]:
             yield Place(row["family"], CAUSES[row["first"], row["second"]]), _estimate(row)
 
 
-def _estimate(row: Mapping[str, Any]) -> Estimate:
-    return Estimate(row["difference"], row["low"], row["high"], row["scenarios"], row["p_holm"])
+def _estimate(row: Mapping[str, Any]) -> Success:
+    return Success(row["difference"], row["low"], row["high"], row["scenarios"], row["p_holm"])
 
 
 # ---- the paper's claims ----------------------------------------------------------------------------------------------
@@ -166,11 +164,11 @@ def claims(found: Sequence[Finished]) -> Table:
     """Return the paper's three claims, each answered for each model: yes, no, or what it would take to tell."""
     rows = []
     for cause, claim in (
-        (CONTRASTS["information"], "Agents succeed more if they see every side"),
+        (CONTRASTS[INFORMATION], "Agents succeed more if they see every side"),
         (CAUSES["agents", FINE_TUNED], "Agents do not succeed more after learning from scripts"),
     ):
         for family in in_order({place.family for each in found for place in each.differences}):
-            cells = [_succeeds(each, Place(family, cause), gains=cause == CONTRASTS["information"]) for each in found]
+            cells = [_succeeds(each, Place(family, cause), gains=cause == CONTRASTS[INFORMATION]) for each in found]
             rows.append([claim, title_of(family_of(family)), *cells])
     for name, condition in SOUNDS.items():
         cells = [_sounds(each.natural.get((condition, "agents"))) for each in found]
@@ -242,14 +240,14 @@ def _withheld(found: Sequence[Finished]) -> Iterator[str]:
             yield f"{each.model} does not hold the conversations of {families}: nothing follows from differences there."
 
 
-def _rows(columns: Sequence[Mapping[Place, Estimate]], *, points: bool = False) -> Iterator[list[Any]]:
+def _rows(columns: Sequence[Mapping[Place, Success]], *, points: bool = False) -> Iterator[list[Any]]:
     places = list(dict.fromkeys(place for own in columns for place in own))
     for family in in_order(place.family for place in places):
         for place in (place for place in places if place.family == family):
             yield [title_of(family_of(family)), place.about, *(_cell(own.get(place), points) for own in columns)]
 
 
-def _cell(found: Estimate | None, points: bool) -> str:
+def _cell(found: Success | None, points: bool) -> str:
     if found is None:
         return "-"
     form, unit = ("+.0f", "") if points else (".0f", "%")

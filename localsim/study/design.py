@@ -123,9 +123,9 @@ SIZES = {
     "medium": Size(scenarios=40, situations=90, episodes=3, learnt=126, learnt_episodes=3, tokens=900_000),
     "paper": Size(scenarios=45, situations=450, episodes=5, learnt=126, learnt_episodes=5, tokens=None),
 }
-"""`small` takes about an hour with a model of .5B on two cores, `medium` a night. `paper` has the paper's 450 episodes
-per mode in two families, and its 90 situations with five castings each. To teach on, it simulates 1,260 scripts of 252
-scenarios, and as many agents' talks; the paper taught on 1,252 scripts of 269 scenarios.
+"""`small` takes one to two hours with a model of .5B on two cores, `medium` a night. `paper` has the paper's 450
+episodes per mode in two families, and its 90 situations with five castings each. To teach on, it simulates 1,260
+scripts of 252 scenarios, and as many agents' talks; the paper taught on 1,252 scripts of 269 scenarios.
 """
 
 
@@ -226,8 +226,10 @@ def checksum(size: Size) -> str:
 
 
 def command(study: Study) -> str:
-    """Return the command that repeats a study."""
-    size = next((name for name, size in SIZES.items() if size == study.size), "small")
+    """Return the command that repeats a study; of a size of one's own what Python calls."""
+    size = next((name for name, size in SIZES.items() if size == study.size), "")
+    if not size:
+        return f"localsim.study.run_study({study})"
     words = ["localsim", "study", "--size", size, "--model", study.model, "--seed", str(study.seed)]
     words += [word for name in study.others[:1] for word in ("--second-model", name)]
     words += [] if study.twin == AUTO else ["--twin", study.twin]

@@ -129,7 +129,7 @@ class Game(Family):
         return Verdict(None, sentence(found.reason)) if found and found.reason else None
 
     def again(self, answer: AnswerKey, talk: Transcript) -> Mapping[str, Any] | None:
-        """Return the parameters of a game in which somebody has read this one; None if no other comes after it."""
+        """Return the parameters of the next game, in which a player has read this one; None if there is none."""
         return None
 
     def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:

@@ -1,5 +1,4 @@
-"""Items about who knows what, who can answer what, and who thinks that somebody knows something, at the end of a stored
-conversation.
+"""Items about the end of a stored conversation: who knows a fact, who can answer, who thinks that another one knows it.
 
 What is right follows from the readers of each turn and the terms that the author gave each fact: somebody knows a fact
 who holds it, or could read a turn that utters one of its terms. Somebody can tell that another one knows it who could
@@ -113,11 +112,11 @@ def who_knows(talks: Sequence[SourceTalk], seed: int, counts: Mapping[str, int])
     found = []
     for number, (each, yes, _) in enumerate(_half(known, f"who_knows/{seed}", counts.get("facts", 6)), 1):
         for place, wording in enumerate(WORDINGS, 1):
-            found.append(_item(f"pair_{number}_{place}", wording, each, f"wording_{place}", yes))
+            found.append(_item(f"pair_{number}_{place}", wording, each, yes, about=f"wording_{place}"))
     for number, (each, yes, _) in enumerate(_half(known, f"answers/{seed}", counts.get("answers", 0)), 1):
-        found.append(_item(f"answer_{number}", ANSWERS, each, "answerability", yes))
+        found.append(_item(f"answer_{number}", ANSWERS, each, yes, dimension="answerability"))
     for number, (each, yes, by) in enumerate(_half(seen, f"beliefs/{seed}", counts.get("beliefs", 0)), 1):
-        found.append(_item(f"belief_{number}", THINKS, each, "belief", yes, by))
+        found.append(_item(f"belief_{number}", THINKS, each, yes, by, dimension="belief"))
     return tuple(found)
 
 
@@ -133,7 +132,17 @@ def _half(found: Sequence[_Asked], seed: str, count: int) -> list[_Asked]:
     return sorted([*yes[:half], *no[: wanted - half]], key=lambda each: each[0].talk.episode_id)
 
 
-def _item(name: str, wording: str, known: Known, about: str, yes: bool, by: str = "") -> Item:
+def _item(
+    name: str,
+    wording: str,
+    known: Known,
+    yes: bool,
+    by: str = "",
+    *,
+    about: str | None = None,
+    dimension: str | None = None,
+) -> Item:
+    """Return a question `about` a wording, or with the `dimension` of a task that has one wording."""
     asked = wording.format(who=known.who, fact=known.fact.text, by=by)
     return Item(
         id=name,
@@ -141,6 +150,7 @@ def _item(name: str, wording: str, known: Known, about: str, yes: bool, by: str 
         options=(YES, NO),
         gold=(YES if yes else NO,),
         about=about,
+        dimension=dimension,
     )
 
 

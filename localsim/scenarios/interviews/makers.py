@@ -106,7 +106,7 @@ def _kin() -> Mapping[tuple[str, str], Kin]:
 
 
 def relatives_of(person: Person, others: Sequence[Person]) -> dict[str, Person]:
-    """Return relation in a word -> the only relative of a shipped person who stands in it."""
+    """Return relation, such as `mother` -> the relative; relations that several people have are left out."""
     found: dict[str, list[Person]] = {}
     by_id = {other.id: other for other in others}
     for (one, other), kin in _kin().items():

@@ -5,8 +5,8 @@ counsellor which stage it is: early, middle or late. After each stage a supervis
 may give the counsellor private advice. The supervisor replaces the paper's choice among three answers.
 
 With `free` the client has no move for it and tells things in free words. A thing is told when its word is said, which
-the counsellor and the supervisor learn as a count, and `faithful` says how rarely the client tells what belongs to
-somebody else's case.
+the counsellor and the supervisor learn as a count. `faithful` is the share of the client's answers without a thing of
+another case.
 
 Disclosure after a stage is the number of different things told so far, divided by the number of things; it can never
 fall. A client opens up at one of four ways of talking. A counsellor who tries the ways in their order needs d turns
