@@ -18,6 +18,7 @@ from localsim.conversation.scenario import WRITER, LoadedScenario
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.conversation.visibility import observe
 from localsim.conversation.wording.layouts import DEFAULT, FIRST, LAYOUTS
+from localsim.conversation.wording.moving import FEW_LEFT
 from localsim.conversation.wording.notes import note, script_note
 from localsim.conversation.wording.paraphrases import WORDINGS
 from localsim.conversation.wording.wordings import Wording
@@ -29,6 +30,7 @@ from localsim.scenarios.find import find_scenarios, shipped, shipped_sources
 
 SEARCH = find_scenarios(["mutual_friends_01"])[0]
 TRIP = find_scenarios(["planning_a_trip"])[0]
+DOG = find_scenarios(["a_dog_comes_to_stay"])[0]
 NOTES = ("who", "begin", "answer", "go_on", "settle", "end")
 
 
@@ -90,6 +92,23 @@ def test_with_three_agents_everybody_has_a_first_and_a_last_note() -> None:
     last, words = TRIP.scenario.limits.turns - 6, WORDINGS[0]
     assert [words.answer in told(turns, TRIP) for turns in range(4)] == [False, True, True, False]
     assert [words.end.partition(":")[0] in told(turns, TRIP) for turns in (last - 1, last)] == [False, True]
+
+
+def test_a_note_says_how_a_move_begins_and_no_prompt_has_an_example_of_it() -> None:
+    """Models that nobody taught chose the value of the example, and copied its dots."""
+    names = DOG.scenario.names
+    for turn, request in enumerate(requests(DOG, "agents", DEFAULT, 14)):
+        begins = f"begin the line with {names[turn % 2]} [propose"
+        assert begins in request.messages[0].content and "..." not in request.messages[0].content
+        assert "[propose 10" not in request.messages[0].content
+        assert (begins in request.note) == (turn > 1) and (FEW_LEFT in request.note) == (turn > 7)
+    assert (
+        f"{names[0]} [propose 10, in the garden shed]: ..." in requests(DOG, "agents", FIRST, 1)[0].messages[0].content
+    )
+    script = requests(DOG, "script", DEFAULT, 9)
+    assert [FEW_LEFT in request.note for request in script] == [False] * 8 + [True]
+    assert all("begin the line with [propose" in request.note for request in script)
+    assert script[0].max_tokens == 8 * DOG.scenario.limits.tokens, "a part ends where the note changes"
 
 
 @pytest.mark.parametrize("name", [source.name for source in shipped_sources()])

@@ -193,11 +193,15 @@ def script(spec: EpisodeSpec) -> Play:
 
 
 def at_once(rules: Rules, scenario: Scenario, talk: Transcript, seed: int, act: Act, layout: str) -> tuple[Slot, ...]:
-    """Return the places that a writer fills in one generation: all that are certain, as far as its note goes."""
+    """Return the places that a writer fills in one generation: all that are certain, as far as its note goes.
+
+    Lines of one beat belong together.
+    """
     coming = ahead(rules, scenario, talk, seed, act)
     if not LAYOUTS[layout].notes:
         return coming
-    return coming[: lines_of_note(observe(scenario, "script", WRITER, talk, NOTHING, coming[0].ways))]
+    count = lines_of_note(observe(scenario, "script", WRITER, talk, NOTHING, coming[0].ways)) or len(coming)
+    return next((coming[:end] for end in range(count, len(coming)) if coming[end - 1].closes), coming)
 
 
 def _next_line(spec: EpisodeSpec, talk: Transcript, slot: Slot, line: str, *, cut: bool) -> tuple[Turn, Next | None]:

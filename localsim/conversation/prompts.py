@@ -21,7 +21,7 @@ from localsim.conversation.wording.sight import ABSENT, visibility_lines
 from localsim.conversation.wording.variants import Spacing, variant_of
 from localsim.conversation.wording.wordings import Wording, listed
 
-VERSION = "4"
+VERSION = "5"
 INTERVIEWER = "an interviewer"
 """Whom an agent talks with who is alone in a scenario: the rules ask it questions."""
 
@@ -73,7 +73,7 @@ def agent_instructions(seen: Observation, variant: int = 0, layout: str = FIRST)
     names = listed([agent.name for agent in others])
     parts = [words.role.format(me=me.name, others=names), words.setting.format(text=seen.setting)]
     parts += relationship_lines(seen, words)
-    parts += _about(me, words, spacing, own=True)
+    parts += _about(me, words, spacing, layout, own=True)
     for other in others:
         parts += _about(other, words, spacing, layout)
     for person in seen.decoys:
@@ -114,7 +114,7 @@ def _about(agent: AgentView, words: Wording, spacing: Spacing, layout: str = FIR
             for label, value in agent.profile
         )
         parts.append(profile.format(name=agent.name, text=text))
-    parts += persona_lines(agent, spacing, own=own)
+    parts += persona_lines(agent, spacing, own=own, noted=LAYOUTS[layout].notes)
     if agent.goal:
         parts.append(words.goals[form].format(name=agent.name, text=agent.goal))
     if agent.secret:
@@ -154,7 +154,7 @@ def _task(seen: Observation, words: Wording, name: str, layout: Layout, reply: s
         return [reply, *_ways(seen, words, name), limit]
     leave = [words.leave.format(start=f"{name} [leave]")] if "leave" in seen.actions else []
     short = [words.length] if layout.short else []
-    return [play.format(name=name), *short, *leave, *move_lines(seen, name), limit]
+    return [play.format(name=name), *short, *leave, *move_lines(seen, name, example=False), limit]
 
 
 def _ways(seen: Observation, words: Wording, name: str) -> list[str]:
