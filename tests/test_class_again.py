@@ -107,6 +107,7 @@ def test_a_phone_keeps_its_earlier_talk_in_reach(tmp_path: Path) -> None:
         assert "Your bets" in one.get("/class").text and len(earlier.findall(one.get("/class").text)) == 1
         hall.reveal()
         page = one.get("/class").text
+    assert page.count('<span class="index">1</span>') >= 2, "the hand-out asks for the numbers of lines"
     saw = [page.index(f"In your talk {words}") for words in ("both sides saw everything", "each side saw only its own")]
     late, early = saw if hall.live[2].meeting.mode == "mindreaders" else reversed(saw)
     assert late < page.index("Your earlier talk") < early
