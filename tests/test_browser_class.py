@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +25,7 @@ from localsim.web.classroom.phone_pages import ENTRANCE, seat_name
 from localsim.web.guard import Access, hosts_of
 from localsim.web.phrases.table import Phrases, english, find
 from tests.test_browser import CHROMIUM, browser, picture, until, watched  # noqa: F401 - a fixture
-from tests.test_class import free_port, hall_at
+from tests.test_class import first_speaker, free_port, hall_at
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="NO CHROMIUM HERE: apt-get install chromium")
 
@@ -39,10 +39,12 @@ PHONE, PROJECTOR = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 
 
 @contextmanager
-def class_served(path: Path, seed: int | None = None, language: str = "en") -> Iterator[tuple[Hall, str]]:
+def class_served(
+    path: Path, seed: int | None = None, language: str = "en", scenarios: Sequence[str] = ("mutual_friends_01",)
+) -> Iterator[tuple[Hall, str]]:
     """A class, and the address of its server, which asks for a token as it does on a network."""
     port = free_port()
-    with hall_at(path, "mutual_friends_01", port=port, seed=seed) as hall:
+    with hall_at(path, *scenarios, port=port, seed=seed) as hall:
         hall.opening = replace(hall.opening, host="192.168.1.20")  # the page shows what it shows on a network
         rules = Access(
             hosts_of("127.0.0.1"), hall.opening.access, seat_of=lambda request: seat_name(hall, request),
@@ -106,6 +108,9 @@ def test_two_phones_and_a_projector_from_join_to_reveal(
         _talk(first, second, hall.scenarios[0].scenario.names[0], scheme, t)
         projector.wait_for_selector(f"text={t.plain('room.do.bet')}")
         checked(projector, f"room-live-{scheme}")
+        bars = [label.inner_text().strip() for label in projector.locator("label:has(progress)").all()]
+        assert bars == [t.plain("room.talks_bar", some=1, all=1), t.plain("room.bets_bar", some=0, all=2)]
+        assert projector.locator("progress").count() == 2, "each bar has its words"
         assert "mindreaders" not in projector.content(), "the projector keeps the secret of the modes"
         for page in (first, second):
             page.wait_for_selector(f"h1:text('{t.plain('bet.title')}')")
@@ -124,6 +129,8 @@ def test_two_phones_and_a_projector_from_join_to_reveal(
             page.wait_for_selector(f"text={t.plain('room.ended')}")
         projector.goto(f"{base}/class/sheets")
         checked(projector, f"sheets-{scheme}")
+        projector.set_viewport_size(PHONE)  # type: ignore[arg-type]
+        checked(projector, f"sheets-phone-{scheme}")
         for context in contexts:
             context.close()
         assert complaints == [[], [], []]
@@ -142,6 +149,9 @@ def _reveal_by_keyboard(projector: Page, scheme: str, t: Phrases) -> None:
     projector.get_by_role("button", name=t.plain("sure.reveal")).press("Enter")
     projector.wait_for_selector(".answer-text")
     checked(projector, f"room-reveal-{scheme}")
+    projector.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    checked(projector, f"room-reveal-phone-{scheme}")
+    projector.set_viewport_size(PROJECTOR)  # type: ignore[arg-type]
 
 
 def test_both_sides_are_in_reach_on_a_phone_and_a_lost_class_says_so(browser: Browser, tmp_path: Path) -> None:  # noqa: F811
@@ -166,6 +176,39 @@ def test_both_sides_are_in_reach_on_a_phone_and_a_lost_class_says_so(browser: Br
     page.wait_for_selector("[data-lost]:visible")
     for page in pages:
         page.context.close()
+
+
+def test_the_first_talk_is_in_reach_during_the_second(browser: Browser, tmp_path: Path) -> None:  # noqa: F811
+    with class_served(tmp_path / "e.duckdb", 0, scenarios=("mutual_friends_01", "mutual_friends_02")) as (hall, base):
+        pages = [browser.new_context(viewport=PHONE).new_page() for _ in range(2)]  # type: ignore[arg-type]
+        for page in pages:
+            page.goto(f"{base}/class?token={hall.opening.access}")
+            page.click("text=Take a seat")
+        first = pages[0]
+        speaker = pages[first_speaker(hall) - 1]
+        speaker.wait_for_selector(MY_TURN)
+        speaker.fill("textarea[name=text]", "The words of the first talk")
+        speaker.check("input[name=leave]")
+        speaker.click("[data-send]")
+        for page in pages:
+            page.wait_for_selector("h1:text('Your bets')")
+            for box in page.get_by_label("No difference").all():
+                box.check()
+            page.click("text=Place the bet")
+            page.click("button:text('Another talk')")
+        first.wait_for_selector("text=Your goal.")
+        summary, words = first.get_by_text("Your earlier talk as"), first.get_by_text("The words of the first talk")
+        assert hall.live[2].meeting.mode == "mindreaders", "they see the longer list"
+        summary.click(timeout=3000)
+        assert not first.locator(".head-stays .know[open]").count(), "the list makes room for it"
+        words.hover(timeout=3000)  # nothing covers it
+        checked(first, "earlier-talk")
+        hall.end()
+        first.wait_for_selector("text=The class has ended")
+        first.get_by_text("Your earlier talk as").click()
+        checked(first, "earlier-reveal")
+        for page in pages:
+            page.context.close()
 
 
 def test_a_class_is_chosen_and_started_in_the_browser(browser: Browser, tmp_path: Path) -> None:  # noqa: F811

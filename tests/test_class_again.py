@@ -90,6 +90,29 @@ def test_a_phone_without_another_scenario_is_told_so(tmp_path: Path) -> None:
         assert len(hall.live) == 2 and hall.live[1].meeting.scenario != hall.live[2].meeting.scenario
 
 
+def test_a_phone_keeps_its_earlier_talk_in_reach(tmp_path: Path) -> None:
+    with hall_at(tmp_path / "e.duckdb", *SCENARIOS) as hall, app_of(hall) as one, app_of(hall) as two:
+        clients = (one, two)
+        for client in clients:
+            joined(client)
+        said_goodbye(hall, clients, 1)
+        assert "Your earlier talk" not in one.get("/class").text, "it is on the page itself"
+        role = escape(hall.live[1].meeting.role_of(1))
+        earlier = re.compile(rf"Your earlier talk as <bdi[^>]*>{role}</bdi></summary>.*?<p>(.*?)</p>", re.DOTALL)
+        for client in clients:
+            client.post("/class/again", data={"csrf": field(client.get("/class").text, "csrf")})
+            said = earlier.findall(one.get("/class").text)  # while it waits, and then in its second talk
+            assert said == ['<bdi dir="auto">Bye</bdi>']
+        said_goodbye(hall, clients, 2)
+        assert "Your bets" in one.get("/class").text and len(earlier.findall(one.get("/class").text)) == 1
+        hall.reveal()
+        page = one.get("/class").text
+    assert page.count('<span class="index">1</span>') >= 2, "the hand-out asks for the numbers of lines"
+    saw = [page.index(f"In your talk {words}") for words in ("both sides saw everything", "each side saw only its own")]
+    late, early = saw if hall.live[2].meeting.mode == "mindreaders" else reversed(saw)
+    assert late < page.index("Your earlier talk") < early
+
+
 def test_the_last_lines_name_the_database_that_the_class_was_started_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

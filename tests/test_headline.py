@@ -261,6 +261,10 @@ def test_peeking_is_told_with_its_interval_and_only_above_chance_as_found() -> N
     )
     nobody = told_of_peeking(agents=(-0.3, -0.48, -0.06, 10), script=(0.1, -0.3, 0.2, 10))
     assert nobody.endswith("was not found in agents (at most 0%), script (at most 20%)."), "no share is below 0"
+    some = told_of_peeking(agents=(0.1, -0.3, 0.2, 10), mindreaders=(1.0, -0.33, 1.0, 3))
+    assert some.endswith("in agents (at most 20%); too few were judged to tell in mindreaders."), (
+        "it can be none or all"
+    )
     assert "too few first guesses" in told_of_peeking(agents=(0.5, None, None, 10), script=(0.5, -6.0, 1.0, 10))
 
 

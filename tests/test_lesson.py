@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -11,11 +12,16 @@ import pytest
 from localsim.conversation.episode import MODES
 from localsim.conversation.transcript import Action, Turn
 from localsim.runs.plan import Plan
+from localsim.runs.runner import start
 from localsim.runs.scripted import simulated
+from localsim.runs.words import LUCKY
 from localsim.scenarios.find import find_scenarios
+from localsim.store.database import Store
 from localsim.store.records import ScoreRecord
 from localsim.web.classroom.telltale import PEEKS, found_in, scripted_in
 from localsim.web.floor.state import Live, Meeting
+from tests.conftest import Quiet
+from tests.web_server import client_of
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -59,6 +65,19 @@ def test_the_prepared_talks_hold_the_line_in_the_turns_that_the_page_names(names
 def test_the_example_gives_a_class_of_eight_phones_another_talk() -> None:
     told = re.search(r"localsim class ((?:\w+ )+)--host", (DOCS / "teach.md").read_text())
     assert told and len(find_scenarios(told[1].split())) == 4
+
+
+def test_the_star_of_a_guess_says_so_where_it_stands(tmp_path: Path) -> None:
+    """In agents nobody saw the other side; the star of the prepared run is grey there."""
+    store = Store(tmp_path / "lesson.duckdb")
+    plan = Plan(tuple(find_scenarios(list(prepared()[0]))), MODES, model=PEEKS, seed=1)
+    run_id = start(plan, store, Quiet(), lambda _: None).run_id
+    with client_of(store) as client:
+        pages = re.findall(r'href="(/compare[^"]+)"', client.get(f"/runs/{run_id}").text)
+        assert len(pages) == 2
+        for page in pages:
+            stars = re.findall(r"</span> (untold hit[^<]*)</summary>", client.get(unescape(page)).text)
+            assert stars == ["untold hit", f"untold hit: {LUCKY}", "untold hit"], "script, agents and mindreaders"
 
 
 @pytest.mark.parametrize("name", ["mutual_friends_01", "mutual_friends_02", "craigslist_01"])

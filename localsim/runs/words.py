@@ -43,6 +43,8 @@ KINDS = {
     "strange": "first mention, by a person who has no such fact",
 }
 """Kind of a mark -> what was marked."""
+LUCKY = "guessed, or worked out from the talk"
+"""How an untold hit came about where nobody saw the other side."""
 HIT_IS_NO_LEAK = (
     "An untold hit (★) is no untold fact (▲): it is something of the speaker's own, such as a friend on their list or "
     "their offer, named so early that it takes knowledge of the other side, or luck."

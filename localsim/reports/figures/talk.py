@@ -157,7 +157,7 @@ def _notes(turn: MarkedTurn) -> Iterator[tuple[str, str]]:
     """Yield the kind and the words of each mark: who could know what was said."""
     speaker = turn.row["speaker"]
     if turn.hit:
-        yield "hit", "untold hit: nothing that was said before had singled it out"
+        yield "hit", f"untold hit: {words.LUCKY if turn.lucky else 'nothing that was said before had singled it out'}"
     for leak in turn.leaks:
         early = ", too early" if leak["early"] else ""
         if leak["kind"] == "omniscient":

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from localsim.conversation.transcript import Turn
 from localsim.families import family_of
 from localsim.reports.evidence import marks
 from localsim.web.classroom import results, telling
@@ -137,6 +139,7 @@ def _values(request: Request, seat: Seat | None, state: str) -> dict[str, Any]:
     }
     if seat is None or state in ("join", "over"):
         return values
+    values["earlier"] = _earlier_talks(hall, seat, None if state == "wait" else live)
     if state == "wait":
         return values | {"offer": hall.waited(seat) > _ALONE_AFTER_S, "computer": hall.opening.computer}
     if live is not None:
@@ -163,6 +166,32 @@ def _values(request: Request, seat: Seat | None, state: str) -> dict[str, Any]:
             "rivals": _rivals(live, request.app.state.before, t),
         }
     return values
+
+
+@dataclass(frozen=True)
+class _EarlierTalk:
+    """A talk of a seat before the one that its page is about."""
+
+    live: Live
+    role: str
+    turns: Sequence[Turn]
+    colours: Mapping[str, int]
+    bet: Bet | None
+    about: Live | None
+    """The talk of others on which the seat bet after it."""
+
+
+def _earlier_talks(hall: Hall, seat: Seat, shown: Live | None) -> list[_EarlierTalk]:
+    """The talks of a seat that have ended, without the one that is shown. Only under the lock."""
+    found = []
+    for number, live in sorted(hall.live.items()):
+        if live is shown or seat.number not in live.meeting.people.values():
+            continue
+        role, bet = live.meeting.role_of(seat.number), seat.bets.get(number)
+        about = hall.live[bet.about] if bet and bet.about is not None else None
+        turns, colours = hall.seen_by(live, role).transcript.turns, marks.colours(live.spec.scenario.names)
+        found.append(_EarlierTalk(live, role, turns, colours, bet, about))
+    return found
 
 
 def partner_of(hall: Hall) -> str:

@@ -1,5 +1,6 @@
 // A phone shows the newest turn above its input line, folds what one knows while the keyboard takes half of the screen,
-// and else keeps it as the player left it; without this file a player scrolls and folds.
+// and else keeps it as the player left it. One fold is open at a time: a phone has no room for two beside the talk.
+// Without this file a player scrolls and folds.
 "use strict";
 
 function showNewest() {
@@ -12,12 +13,22 @@ for (const place of document.querySelectorAll("[data-live]")) {
 }
 addEventListener("resize", showNewest);
 // Each turn loads the page again.
-document.querySelectorAll(".know").forEach((known, place) => {
-  const name = `${document.querySelector("h1")?.textContent}/${place}`;
-  const left = sessionStorage.getItem(name);
+const lists = [...document.querySelectorAll(".know")];
+const heading = document.querySelector("h1")?.textContent;
+const keep = (place, open) => sessionStorage.setItem(`${heading}/${place}`, open ? "open" : "");
+lists.forEach((known, place) => {
+  const left = sessionStorage.getItem(`${heading}/${place}`);
   if (left !== null) known.open = left === "open";
-  else sessionStorage.setItem(name, known.open ? "open" : "");
-  known.firstElementChild.addEventListener("click", () => sessionStorage.setItem(name, known.open ? "" : "open"));
+  else keep(place, known.open);
+  known.firstElementChild.addEventListener("click", () => {
+    const opens = !known.open;
+    keep(place, opens);
+    for (const [there, other] of lists.entries()) {
+      if (!opens || other === known) continue;
+      other.open = false;
+      keep(there, false);
+    }
+  });
 });
 for (const words of document.querySelectorAll("[data-line]")) {
   words.addEventListener("focus", () => {
