@@ -209,7 +209,8 @@ CREATE OR REPLACE VIEW v_turns AS
 SELECT t.episode_id, t.turn, t.speaker, t.action, t.text, t.words, t.truncated, t.generation, t.values_json,
        t.readers_json, t.beat, t.phase, t.repaired,
        CASE WHEN e.turns > 1 THEN t.turn / (e.turns - 1)::DOUBLE ELSE 0 END AS position,
-       e.run_id, e.mode, e.model, s.scenario_id, s.family, g.dropped_messages, e.see
+       e.run_id, e.mode, e.model, s.scenario_id, s.family, g.dropped_messages, e.see,
+       t.generation < 0 AND t.speaker <> '' AND e.mode <> 'people' AS given
 FROM turns t JOIN episodes e ON e.episode_id = t.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash
 LEFT JOIN generations g ON g.episode_id = t.episode_id AND g.generation = t.generation;
 
@@ -427,7 +428,7 @@ COMMENT ON COLUMN turns.words IS 'Number of words in speech; 0 for other actions
 
 COMMENT ON COLUMN turns.truncated IS 'True if the text was cut at its limit';
 
-COMMENT ON COLUMN turns.generation IS 'Number of the generation that contains the turn; -1 for people and for what the rules tell';
+COMMENT ON COLUMN turns.generation IS 'Number of the generation that contains the turn; -1 for imported and given ones and for what the rules tell';
 
 COMMENT ON COLUMN turns.values_json IS 'Values of a move, as a list of texts; NULL for actions without values';
 

@@ -55,7 +55,10 @@ COMPUTED = {
         "tells": "Number of turns in which the rules told something",
         "success": "Whether the newest scoring found the task reached; NULL for a task without success",
     },
-    "v_turns": {"position": "turn / (turns - 1): 0 at the start of the conversation, 1 at its end"},
+    "v_turns": {
+        "position": "turn / (turns - 1): 0 at the start of the conversation, 1 at its end",
+        "given": "True for a turn of the scenario's beginning, which is nobody's act in the run",
+    },
     "v_leaks": {"position": "turn / (turns - 1): 0 at the start of the conversation, 1 at its end"},
     "v_scores": {"newest": "Whether no newer version of the evaluator has scored the episode"},
     "v_annotations": {

@@ -11,6 +11,7 @@ from localsim import plugins
 from localsim.cli import completion
 from localsim.cli.answers import Answer, Note, Styled, Table, Text, answers, print_json, print_text
 from localsim.cli.common import Listing, Target, db_option, files_argument, folder_option, model_option, store_of
+from localsim.cli.data.onward import again, branch
 from localsim.cli.progress import say
 from localsim.conversation.rules.lines import described
 from localsim.conversation.scenario import LoadedScenario, Scenario, ScenarioFile
@@ -18,16 +19,13 @@ from localsim.errors import InvalidInput, ScenarioInvalid, TooManyFailures, sugg
 from localsim.families import FAMILIES
 from localsim.reports.audit.prompts import playable
 from localsim.scenarios.find import find_casting, find_scenarios
-from localsim.scenarios.parse import dump_scenario
 from localsim.scenarios.tagging import coverage
 from localsim.scenarios.writing import (
     chosen,
     draw_sample,
-    free_file,
     validated,
     variants_of,
     write_copy,
-    write_file,
     write_generated,
 )
 
@@ -297,30 +295,6 @@ def generate(
         raise click.UsageError("--from-premise needs -m MODEL, the model that writes the drafts")
 
 
-@scenarios.command()
-@click.argument("run", shell_complete=completion.runs)
-@folder_option("Write the files into this folder.")
-@click.option("--force", is_flag=True, help="Overwrite existing files.")
-@db_option
-def again(run: str, output: Path, force: bool, db: str | None) -> None:
-    """Write the games that come after those of a run: in them, a coach has read the game before.
-
-    Only games of the family balloon that ended with a deal have a next one; exit code 3 if none has. So five games are
-
-    \b
-    localsim run balloon_coach -m starter --mode agents
-    for game in 2 3 4 5; do
-      localsim scenarios again @last -o games/$game && localsim run games/$game -m starter --mode agents || break
-    done
-    """
-    from localsim.runs.again import games_after
-
-    for document in games_after(store_of(db), run):
-        file = free_file(output, document.id, force=force)
-        write_file(file, dump_scenario(document))
-        click.echo(str(file))
-
-
 def _drafts(premise: str, model: str, seeds: range, folder: Path, tries: int, *, force: bool) -> Text:
     """Yield the files of drafts that pass, and why others are refused. Raises TooManyFailures if a file is missing."""
     from localsim.runs.drafting import Draft, counted_problems, write_drafts
@@ -356,6 +330,10 @@ def _parameters(pairs: tuple[str, ...]) -> dict[str, str]:
 def schema() -> None:
     """Print the JSON Schema of scenario files, for editors."""
     print_json(ScenarioFile.model_json_schema())
+
+
+for _command in (again, branch):
+    scenarios.add_command(_command)
 
 
 @scenarios.group("import")

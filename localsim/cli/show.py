@@ -290,6 +290,8 @@ def _turn(found: StoredEpisode, turn: dict[str, Any], width: int) -> Text:
         yield _mark(f"untold hit. {hit}", serious=not is_lucky(found))
     if why := unjudged_in(found).get(number):
         yield _mark(f"looks like an untold hit. {why}")
+    if turn["given"]:
+        yield _mark("given with the scenario")
     if turn["repaired"]:
         yield _mark("what the model wrote beyond this utterance was left out")
     if turn["truncated"]:

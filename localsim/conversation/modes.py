@@ -15,6 +15,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from localsim.conversation.beginning import beginning
 from localsim.conversation.episode import SINGLE_AUTHOR, EpisodeSpec, Mode, Sampling, StopReason
 from localsim.conversation.grants import NOTHING
 from localsim.conversation.prompts import agent_messages, lines_of, note_of, writer_messages
@@ -49,6 +50,8 @@ class Say:
     """A valid turn, which joins the transcript."""
 
     turn: Turn
+    written: bool = True
+    """False for a turn that no generation has: it is given, or the rules tell it."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ def turn_by_turn(spec: EpisodeSpec) -> Play:
 
     Agents and mindreaders differ only in `observe`.
     """
-    rules, talk = rules_in(spec), Transcript()
+    rules, talk = rules_in(spec), (yield from _begin(spec))
     while not isinstance(step := rules.next(spec.scenario, talk, spec.seed), Stop):
         if isinstance(step, Tell):
             talk = yield from _tell(talk, step)
@@ -78,10 +81,18 @@ def turn_by_turn(spec: EpisodeSpec) -> Play:
     return step.reason
 
 
+def _begin(spec: EpisodeSpec) -> Generator[Step, Generation | None, Transcript]:
+    """Say the turns that are given. Raises MalformedReply if they do not fit the rules."""
+    talk = beginning(spec.scenario, rules_in(spec), spec.seed)
+    for turn in talk.turns:
+        yield Say(turn, written=False)
+    return talk
+
+
 def _tell(talk: Transcript, tell: Tell) -> Generator[Step, Generation | None, Transcript]:
     """Let the rules tell something: a turn without a request."""
     turn = told_turn(len(talk), tell)
-    yield Say(turn)
+    yield Say(turn, written=False)
     return talk.plus(turn)
 
 
@@ -152,7 +163,7 @@ def script(spec: EpisodeSpec) -> Play:
     notes a generation goes as far as its note. If a line does not parse, the model tries once more from there; the
     turns before it are kept.
     """
-    rules, talk, attempt = rules_in(spec), Transcript(), 0
+    rules, talk, attempt = rules_in(spec), (yield from _begin(spec)), 0
     coming: tuple[Slot, ...] = ()
     while True:
         if not coming:

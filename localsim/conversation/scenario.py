@@ -225,6 +225,10 @@ class Scenario(Document):
     """
     language: Annotated[str, Field(pattern=r"^[a-z]{2,3}$")] | None = None
     """ISO 639 code of the language to be spoken; that of the setting if not given. Scored, never part of a prompt."""
+    begun: Annotated[tuple[Text, ...], Field(max_length=5000)] = ()
+    """Lines of agents with which each episode begins, such as `Ana: Hello.`; see `conversation.beginning`."""
+    seed: Annotated[int, Field(ge=1, lt=2**31)] | None = None
+    """Seed of what the rules draw, so that a beginning fits in each episode; that of the episode if not given."""
 
     def _conflicts(self) -> Iterator[tuple[Place, str]]:
         """Yield (place, message) for each contradiction between parts of the scenario."""
@@ -311,15 +315,15 @@ class Scenario(Document):
     @cached_property
     def has_brackets(self) -> bool:
         """True if one of its texts has square brackets, so that its agents may want to say them."""
-        return any("[" in text for text in _texts(self.model_dump(mode="json")))
+        return any("[" in text for text in _texts(self.model_dump(mode="json", exclude={"begun"})))
 
     @cached_property
     def hash(self) -> str:
         """The sha256 of the canonical JSON of this scenario, without the answer key."""
         data = self.model_dump(mode="json", include=set(Scenario.model_fields))
         # Files without these fields keep the hash that they had before the fields existed.
-        for name, default in (("language", None), ("moves", []), ("phases", []), ("game", {})):
-            if data[name] == default:
+        for name in ("language", "moves", "phases", "game", "begun", "seed"):
+            if not data[name]:
                 del data[name]
         usual = Limits()
         for name in ("leave", "closing", "stale"):

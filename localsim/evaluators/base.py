@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from localsim import paths, plugins
+from localsim.conversation.beginning import own_from
 from localsim.conversation.controls import Control
 from localsim.conversation.episode import Score, Subject, checked_scores, scores_of_episode
 from localsim.conversation.measures import Measure
@@ -116,10 +117,12 @@ class Scorer(Evaluator):
         return [self.evaluation(subject) for subject in batch]
 
     def evaluation(self, subject: Subject) -> Evaluation:
-        """Return the evaluation of one episode."""
+        """Return the evaluation of one episode. A score whose turns were all given is left out: nobody earned it."""
+        own = own_from(subject.scenario, subject.transcript)
 
         def scores() -> tuple[Score, ...]:
-            return checked_scores(self.score(subject.transcript, subject.scenario, subject.answer))
+            found = checked_scores(self.score(subject.transcript, subject.scenario, subject.answer))
+            return tuple(score for score in found if not score.turns or max(score.turns) >= own)
 
         return Evaluation(subject.episode_id, guarded(self.name, scores, lambda error: (error,)))
 

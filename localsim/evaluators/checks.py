@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from localsim.conversation.beginning import own_from
 from localsim.conversation.checks import ANYBODY, Check, SuccessRule
 from localsim.conversation.controls import exactly
 from localsim.conversation.episode import Score, Subject
@@ -80,7 +81,8 @@ def _success(rule: SuccessRule, scores: Sequence[Score]) -> Score:
 
 def _one(check: Check, transcript: Transcript, scenario: Scenario) -> Score:
     turns = [turn for turn in transcript.acts if check.after <= transcript.position(turn.index) <= check.before]
-    turn = next(_KINDS[check.kind](check, turns, scenario), None)
+    own = own_from(scenario, transcript)
+    turn = next((each for each in _KINDS[check.kind](check, turns, scenario) if each.index >= own), None)
     happened = turn is not None
     reason = (
         f"{check.kind.replace('_', ' ')}: {'yes' if happened else 'no'}, expected {'yes' if check.expected else 'no'}"

@@ -12,6 +12,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
+from localsim.conversation.beginning import own_from
 from localsim.conversation.episode import Sampling, Score, Subject, derive_seed
 from localsim.conversation.requests import Message, Request
 from localsim.conversation.scenario import Scenario
@@ -200,9 +201,13 @@ def label_of(asked: Asked) -> str | None:
 
 
 def scores(inquiries: Sequence[Inquiry]) -> Iterator[Score]:
-    """Yield the verdict on each fact (1 disclosed, 0 not, no value if it is missing), and counts of questions."""
+    """Yield the verdict on each fact (1 disclosed, 0 not, no value if it is missing) that was not disclosed in a given
+    turn, and counts of questions.
+    """
     for inquiry in inquiries:
-        yield _verdict(inquiry.fact, inquiry.found or Found(None))
+        found = inquiry.found or Found(None)
+        if found.turn is None or found.turn >= own_from(inquiry.subject.scenario, inquiry.subject.transcript):
+            yield _verdict(inquiry.fact, found)
     replies = [label_of(asked) for inquiry in inquiries for asked in inquiry.asked.values()]
     checks = [one.found.agrees for one in inquiries if one.found is not None and one.found.agrees is not None]
     yield Score("questions_asked", float(len(replies)))

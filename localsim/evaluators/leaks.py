@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from localsim.conversation.beginning import own_from
 from localsim.conversation.episode import Score, Subject
 from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import After, Agent, DisclosureRule, Fact, Scenario
@@ -224,7 +225,11 @@ def early(rule: Rule, turn: int, turns: Turns, first_turns: Mapping[str, int]) -
 
 
 def evaluation(subject: Subject, turns: Turns, talk: Leakage, version: str = VERSION) -> Evaluation:
-    """Return the rows of `leaks` (every hint and disclosure) and the scores (counts for each agent)."""
+    """Return the rows of `leaks` (every hint and disclosure) and the scores (counts for each agent).
+
+    What given turns disclose is known from then on, and neither a leak nor a fact that could still be disclosed.
+    """
+    own = own_from(subject.scenario, subject.transcript)
     rules = {fact.id: fact.disclosure for agent in subject.scenario.agents for fact in facts_of(agent)}
     first = {(leak.fact.id, leak.turn) for leak in talk.leaks}
     first_turns: dict[str, int] = {}
@@ -245,17 +250,27 @@ def evaluation(subject: Subject, turns: Turns, talk: Leakage, version: str = VER
             early=finding.label == "disclosed" and early(rules[fact.id], turn, turns, first_turns),
         )
         for (fact, turn, finding), kind in zip(talk.findings, talk.kinds, strict=True)
+        if turn >= own
     ]
+    leaks = [leak for leak in talk.leaks if leak.turn >= own]
+    still_private = {fact for fact in rules if first_turns.get(fact, own) >= own}
     scores = [
-        score for agent in subject.scenario.agents for score in _scores(agent, rules, talk.leaks, turns, first_turns)
+        score
+        for agent in subject.scenario.agents
+        for score in _scores(agent, rules, leaks, turns, first_turns, still_private)
     ]
     if any(turn.readers is not None for turn in subject.transcript.turns):
-        scores += _passed_on(subject.scenario, talk, turns)
+        scores += _passed_on(subject.scenario, talk, turns, own)
     return Evaluation(subject.episode_id, tuple(scores), tuple(records))
 
 
 def _scores(
-    agent: Agent, rules: Mapping[str, Rule], leaks: Sequence[Leak], turns: Turns, first_turns: Mapping[str, int]
+    agent: Agent,
+    rules: Mapping[str, Rule],
+    leaks: Sequence[Leak],
+    turns: Turns,
+    first_turns: Mapping[str, int],
+    still_private: Collection[str],
 ) -> Iterator[Score]:
     """Yield the counts of an agent's own disclosures, and of others' facts that it used without being told.
 
@@ -269,16 +284,17 @@ def _scores(
         reason = "; ".join(f"turn {leak.turn + 1}: {leak.finding.evidence}" for leak in counted)
         cited = tuple(sorted({leak.turn for leak in counted}))
         yield Score(name, float(len(counted)), agent=agent.name, reason=reason, turns=cited)
-    yield Score("private_facts", float(len(facts_of(agent))), agent=agent.name)
+    private = sum(fact.id in still_private for fact in facts_of(agent))
+    yield Score("private_facts", float(private), agent=agent.name)
 
 
-def _passed_on(scenario: Scenario, talk: Leakage, turns: Turns) -> Iterator[Score]:
+def _passed_on(scenario: Scenario, talk: Leakage, turns: Turns, own: int) -> Iterator[Score]:
     """Yield how often each agent told somebody new what it had been told: gossip, which needs private turns."""
     for agent in scenario.agents:
         cited = [
             turn
             for (_, turn, finding), kind in zip(talk.findings, talk.kinds, strict=True)
-            if kind == "passed_on" and finding.label == "disclosed" and turns[turn][0] == agent.name
+            if turn >= own and (kind, finding.label, turns[turn][0]) == ("passed_on", "disclosed", agent.name)
         ]
         yield Score("passed_on", float(len(cited)), agent=agent.name, turns=tuple(sorted(set(cited))))
 

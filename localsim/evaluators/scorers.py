@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from localsim import paths
+from localsim.conversation.beginning import own_from
 from localsim.conversation.episode import Score
 from localsim.conversation.scenario import Agent, AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript, Turn
@@ -131,7 +132,10 @@ class Reference(Scorer):
         each from 0 to 1; a turn without words has 0.
         """
         found: dict[str, list[tuple[float, float]]] = {}
+        own = own_from(scenario, transcript)
         for index, text in family_of(scenario.family).reference_texts(transcript, scenario, answer).items():
+            if index < own:
+                continue
             said, wanted = words_of(transcript.turns[index].action.text), words_of(text)
             rouge = 2 * int(self._common(said, wanted)) / (len(said) + len(wanted))
             found.setdefault(transcript.turns[index].speaker, []).append((bleu(said, wanted), rouge))
@@ -200,9 +204,10 @@ def bleu(said: Sequence[str], wanted: Sequence[str], most: int = 4) -> float:
 
 
 def _by_agent(transcript: Transcript, scenario: Scenario) -> Iterator[tuple[Agent, list[Turn]]]:
-    """Yield each agent who says something, with the turns in which others hear it."""
+    """Yield each agent who says something that was not given, with the turns in which others hear it."""
+    own = own_from(scenario, transcript)
     for agent in scenario.agents:
-        turns = [turn for turn in transcript.turns if turn.said and turn.speaker == agent.name]
+        turns = [turn for turn in transcript.turns[own:] if turn.said and turn.speaker == agent.name]
         if turns:
             yield agent, turns
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from localsim.conversation.beginning import own_from
 from localsim.conversation.controls import exactly
 from localsim.conversation.episode import Score
 from localsim.conversation.measures import Measure
@@ -59,7 +60,7 @@ class Style(Scorer):
     controls = CONTROLS
 
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:  # noqa: ARG002
-        """Return scores of the whole conversation, over turns with speech.
+        """Return scores of the whole conversation, over turns with speech that were not given.
 
         words_per_turn; turns; turn_limit; repeated_turns and own_repeated_turns (share said before by any agent, by
         the same speaker); distinct_1, distinct_2 (different words and pairs of words as a share of all, Li et al.
@@ -67,13 +68,16 @@ class Style(Scorer):
         other_language_turns (share of turns that are not in the scenario's language, over turns long enough to
         judge).
         """
-        said = [turn for turn in transcript.turns if turn.said]
-        scores = [Score("turns", float(len(transcript.acts))), Score("turn_limit", float(scenario.limits.turns))]
+        own = own_from(scenario, transcript)
+        heard = [turn for turn in transcript.turns if turn.said]
+        said = [turn for turn in heard if turn.index >= own]
+        acts = sum(turn.index >= own for turn in transcript.acts)
+        scores = [Score("turns", float(acts)), Score("turn_limit", float(scenario.limits.turns - len(scenario.begun)))]
         if not said:
             return scores
         scores.append(Score("words_per_turn", sum(turn.words for turn in said) / len(said)))
-        scores.append(_share("repeated_turns", repeated(said, own=False), said))
-        scores.append(_share("own_repeated_turns", repeated(said, own=True), said))
+        for name, alone in (("repeated_turns", False), ("own_repeated_turns", True)):
+            scores.append(_share(name, [turn for turn in repeated(heard, own=alone) if turn.index >= own], said))
         words = [plain_words(turn.action.text).split() for turn in said]
         for size in (1, 2):
             grams = [tuple(line[at : at + size]) for line in words for at in range(len(line) - size + 1)]

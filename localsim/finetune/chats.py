@@ -19,6 +19,7 @@ from functools import cached_property
 from itertools import groupby
 
 from localsim.backends.llama.chat import ChatTokenizer
+from localsim.conversation.beginning import own_from
 from localsim.conversation.episode import Mode, Observation
 from localsim.conversation.grants import NOTHING
 from localsim.conversation.modes import at_once
@@ -133,6 +134,11 @@ class _Talk:
     seed: int
 
     @cached_property
+    def own(self) -> int:
+        """The first turn that was not given: those before it are no training targets."""
+        return own_from(self.scenario, self.transcript)
+
+    @cached_property
     def places(self) -> Mapping[int, Slot]:
         """Turn -> the place that the rules gave to it; turns from one that they would not have given are missing."""
         found: dict[int, Slot] = {}
@@ -165,15 +171,18 @@ class _Talk:
         turns = self.transcript.turns
         if name == WRITER and turns:
             lines = "\n".join(turn.line for turn in turns)
-            # The writer did not write what the rules told.
-            weights = tuple(0.0 if turn.told else 1.0 for turn in turns)
+            # The writer wrote neither what the rules told nor what was given.
+            weights = tuple(0.0 if turn.told or turn.index < self.own else 1.0 for turn in turns)
             messages = (*self.prompt(self.seen(name, 0)), Message("assistant", lines))
             yield Chat(turns[0].speaker, messages, self.scenario.id, weights if 0.0 in weights else ())
         own = [turn for turn in turns if turn.speaker == name and not turn.told]
         for _, group in groupby(own, lambda turn: place.since if (place := self.places.get(turn.index)) else 0):
-            last = list(group)[-1]
+            shown = list(group)
+            last = shown[-1]
             messages = (*self.prompt(self.seen(name, last.index)), Message("assistant", last.line))
-            yield Chat(name, messages, self.scenario.id)
+            weights = tuple(float(turn.index >= self.own) for turn in shown)
+            if any(weights):
+                yield Chat(name, messages, self.scenario.id, weights if 0.0 in weights else ())
 
     def noted(self, name: str) -> list[Chat]:
         """The chats of a viewer in a layout with notes."""
@@ -191,13 +200,13 @@ class _Talk:
         """Yield the turns that are written after one note: an agent's own one by one, a writer's up to the next."""
         turns = self.transcript.turns
         if name != WRITER:
-            yield from ((turn,) for turn in turns if turn.speaker == name and not turn.told)
+            yield from ((turn,) for turn in turns[self.own :] if turn.speaker == name and not turn.told)
             return
         start = 0
         while start < len(turns):
             talk = Transcript(turns[:start])
             step = self.rules.next(self.scenario, talk, self.seed)
-            if turns[start].told or isinstance(step, Tell):
+            if start < self.own or turns[start].told or isinstance(step, Tell):
                 start += 1
                 continue
             end = len(turns)  # where the rules had stopped

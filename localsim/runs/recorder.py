@@ -276,7 +276,7 @@ def turn_record(episode_id: str, turn: Turn, generation: int) -> TurnRecord:
         text=turn.action.text,
         words=turn.words,
         truncated=turn.truncated,
-        generation=-1 if turn.told else generation,
+        generation=generation,
         values=turn.action.values,
         readers=turn.readers,
         beat=turn.beat,

@@ -7,7 +7,9 @@ from typing import Any
 
 import yaml
 
-from localsim.conversation.scenario import LoadedScenario, ScenarioFile, too_few
+from localsim.conversation.beginning import problem_of_beginning
+from localsim.conversation.rules.deciding import PHASED
+from localsim.conversation.scenario import FEWEST, LoadedScenario, Scenario, ScenarioFile, too_few
 from localsim.errors import InvalidInput, suggest
 from localsim.scenarios.documents import dumped, read_document, read_file
 from localsim.scenarios.vary import KEY, Place, fill, varied
@@ -38,7 +40,7 @@ def parse_scenario(text: str, name: str, variant: int | None = None) -> LoadedSc
         return fill(root, found, variant or 1, _TYPED) if found is not None and not problems else problems
 
     read = read_document(text, name, ScenarioFile, typed=_TYPED, change=filled)
-    document = read.valid(_family_problems(read.value) if read.value is not None and read.value.family else ())
+    document = read.valid(_problems(read.value) if read.value is not None else ())
     scenario, answer = document.split()
     return LoadedScenario(scenario, answer, name if variant is None else f"{name}@{variant}")
 
@@ -69,7 +71,32 @@ def _ordered(data: dict[str, Any]) -> dict[str, Any]:
     return first | {key: value for key, value in data.items() if key not in first}
 
 
-def _family_problems(document: ScenarioFile) -> list[tuple[tuple[str | int, ...], str]]:
+def _problems(document: ScenarioFile) -> list[tuple[Place, str]]:
+    """Return the problems that the named family finds in the file, else that of a given beginning."""
+    problems = _family_problems(document) if document.family else []
+    if not problems and document.begun and (problem := _problem_of_beginning(document)):
+        return [(("begun",), problem)]
+    return problems
+
+
+def _problem_of_beginning(document: ScenarioFile) -> str:
+    from localsim.families import rules_of
+
+    if len(document.agents) < FEWEST:
+        return "questions that are put to one agent alone have no beginning"
+    if document.seed is None and draws(document):
+        return "give seed, too: what the rules draw must fit the beginning"
+    return problem_of_beginning(document, rules_of(document) or PHASED, document.seed or 0)
+
+
+def draws(scenario: Scenario) -> bool:
+    """Return True if the rules of a scenario may draw something."""
+    from localsim.families import rules_of
+
+    return rules_of(scenario) is not None or any(phase.order == "random" for phase in scenario.phases)
+
+
+def _family_problems(document: ScenarioFile) -> list[tuple[Place, str]]:
     """Return the problems that the named family finds in the file."""
     from localsim.families import FAMILIES
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from localsim.conversation.beginning import own_from
 from localsim.conversation.grants import condition_name
 from localsim.conversation.requests import Message
 from localsim.conversation.scenario import AnswerKey, LoadedScenario, Scenario
@@ -111,6 +112,9 @@ def load_episode(store: Store, episode_id: str) -> StoredEpisode:
         )
         leaks = reads.rows("SELECT * FROM v_leaks WHERE episode_id = ? ORDER BY turn, fact_id", key)
     scenario = Scenario.model_validate_json(episode.pop("document_json"))
+    own = own_from(scenario, transcript_of(turns))
+    for turn in turns:
+        turn["given"] = turn["turn"] < own and turn["speaker"] != ""
     mentions = first_mentions(transcript_of(turns).turns, scenario)
     return StoredEpisode(**episode, scenario=scenario, turns=turns, scores=scores, mentions=mentions, leaks=leaks)
 
@@ -156,16 +160,19 @@ def prompts_of(store: Store, episode_id: str, sent: Sent, turn: int | None = Non
     if not rows and holders:
         raise InvalidInput(f"episode {episode_id} has no prompts: people wrote it", hint=f"localsim show {episode_id}")
     holders = [row for row in holders if turn in (None, row["turn"])]
-    told = {row["turn"]: said for row in holders if (said := transcript_of([row]).turns[0]).told}
+    unwritten = {row["turn"]: transcript_of([row]).turns[0] for row in holders if row["generation"] < 0}
     by_number = {row["generation"]: row for row in rows}
     sources = holders or [row for row in rows if row["turn"] == turn]  # replies of which none could be read
     last = {row["turn"]: row["generation"] for row in sources if row["generation"] in by_number}
-    chains = {number: _chain(by_number, generation) for number, generation in last.items() if number not in told}
+    chains = {number: _chain(by_number, generation) for number, generation in last.items() if number not in unwritten}
     references = {
         number: [pair for row in own for pair in json.loads(row["messages_json"])] for number, own in chains.items()
     }
     contents = contents_of(store, list(dict.fromkeys(content for own in references.values() for _, content in own)))
-    found = {number: [{"role": "told by the rules", "text": said.line}] for number, said in told.items()}
+    found = {
+        number: [{"role": "told by the rules" if said.told else "given with the scenario", "text": said.line}]
+        for number, said in unwritten.items()
+    }
     served = {row["speaker"] for row in rows if _raw(row) is not None}
     for number, own in references.items():
         reply = chains[number][-1]

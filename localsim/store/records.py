@@ -163,7 +163,8 @@ class TurnRecord(Stored, event="turn", table="turns"):
     words: Annotated[int, "Number of words in speech; 0 for other actions"]
     truncated: Annotated[bool, "True if the text was cut at its limit"]
     generation: Annotated[
-        int, "Number of the generation that contains the turn; -1 for people and for what the rules tell"
+        int,
+        "Number of the generation that contains the turn; -1 for imported and given ones and for what the rules tell",
     ]
     values: Annotated[Sequence[str] | None, "Values of a move, as a list of texts; NULL for actions without values"] = (
         None

@@ -134,7 +134,8 @@ LEFT JOIN (SELECT episode_id, arg_max(value, split_part(version, '+', 1)::INTEGE
         "Turns, with their position in the conversation from 0 to 1",
         """SELECT {turns t},
        CASE WHEN e.turns > 1 THEN t.turn / (e.turns - 1)::DOUBLE ELSE 0 END AS position,
-       e.run_id, e.mode, e.model, s.scenario_id, s.family, g.dropped_messages, e.see
+       e.run_id, e.mode, e.model, s.scenario_id, s.family, g.dropped_messages, e.see,
+       t.generation < 0 AND t.speaker <> '' AND e.mode <> 'people' AS given
 FROM turns t JOIN episodes e ON e.episode_id = t.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash
 LEFT JOIN generations g ON g.episode_id = t.episode_id AND g.generation = t.generation""",
     ),

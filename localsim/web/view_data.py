@@ -211,6 +211,7 @@ class ShownTurn:
     colour: int
     repaired: bool = False
     truncated: bool = False
+    given: bool = False
     parts: Sequence[tuple[str, Mark | None]] = ()
     """The text in parts, each with its mark."""
     leaks: Sequence[Row] = ()
@@ -304,7 +305,7 @@ def _turn(turn: MarkedTurn, *, every: bool) -> ShownTurn:
     """Return a turn for a page; `every` first mention is told, or only those by a person who has no such fact."""
     first = [] if turn.leaks else [(kind_of(each), each, number) for number, each in enumerate(turn.mentions)]
     return ShownTurn(
-        **{name: turn.row[name] for name in ("turn", "speaker", "action", "text", "repaired", "truncated")},
+        **{name: turn.row[name] for name in ("turn", "speaker", "action", "text", "repaired", "truncated", "given")},
         colour=turn.colour,
         parts=turn.parts,
         leaks=turn.leaks,

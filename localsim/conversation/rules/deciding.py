@@ -63,7 +63,7 @@ class Phased:
 
     def next(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
         """Return what comes next: a phase goes on, ends with a count, or gives way to the next one."""
-        phases = scenario.phases or (_ONE_PHASE,)
+        phases, seed = scenario.phases or (_ONE_PHASE,), scenario.seed or seed
         names = [phase.name for phase in phases]
         place = names.index(talk.turns[-1].phase) if talk.turns else 0
         reason = stop_reason(scenario, talk)

@@ -106,10 +106,12 @@ class Play(Scorer):
         talk = PlayedText(transcript, scenario, answer)
         touched = family_of(scenario.family).touches(transcript, scenario)
         scores = [] if touched is None else [Score("task_touched", float(bool(touched)), turns=tuple(touched))]
-        if not transcript.acts or (not talk.said and scenario.moves):
+        own = talk.own(transcript.acts)
+        if not own or (not talk.own(talk.said) and scenario.moves):
             return scores
         found = {fault: fault.find(talk) for fault in FAULTS if talk.is_english or not fault.english}
-        for fault, turns in found.items():
+        for fault, every in found.items():
+            turns = [turn for turn in every if turn >= own[0].index]
             if base := fault.base(talk):
                 scores.append(Score(f"play_{fault.name}", len(turns) / base, turns=tuple(turns)))
         return [*scores, _plays(talk, scores)]

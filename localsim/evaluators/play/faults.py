@@ -52,7 +52,7 @@ class Fault:
 
     def base(self, talk: PlayedText) -> int:
         """Return how many turns could have the fault."""
-        return len(talk.transcript.acts) if self.acts else len(talk.said)
+        return len(talk.own(talk.transcript.acts if self.acts else talk.said))
 
     def weight(self, turns: Sequence[int], talk: PlayedText) -> float:
         """Return the number of turns with the fault in parts of the least number that spoils a talk: 1 does."""

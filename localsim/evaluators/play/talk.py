@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache, cached_property
 
+from localsim.conversation.beginning import own_from
 from localsim.conversation.scenario import Agent, AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript, Turn
 from localsim.conversation.wording.paraphrases import WORDINGS
@@ -88,6 +89,11 @@ class PlayedText:
     transcript: Transcript
     scenario: Scenario
     answer: AnswerKey
+
+    def own(self, turns: Iterable[Turn]) -> tuple[Turn, ...]:
+        """Return those of some turns that were not given: given ones are heard, and are nobody's faults."""
+        start = own_from(self.scenario, self.transcript)
+        return tuple(turn for turn in turns if turn.index >= start)
 
     @cached_property
     def said(self) -> tuple[Turn, ...]:

@@ -141,7 +141,7 @@ class Game(Family):
         reason = stop_reason(scenario, talk)
         if reason in ("left", "silence"):
             return Stop(reason)
-        step = self.step(scenario, talk, seed)
+        step = self.step(scenario, talk, scenario.seed or seed)
         _check_step(self, step, scenario)
         if not isinstance(step, Act):
             if isinstance(step, Tell) and _only_told(talk) > TELLS + TELLS_PER_AGENT * len(scenario.names):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from localsim.conversation.beginning import own_from
 from localsim.conversation.episode import Score
 from localsim.conversation.rules.farewells import says_farewell
 from localsim.conversation.scenario import AnswerKey, Scenario
@@ -24,14 +25,16 @@ _NO_CLAIM = re.compile(r"\?|\b(?:if|whether|hope|maybe|perhaps|might|not|no|neve
 
 
 def scores(transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
-    """Return all scores of an episode; those about a friend in common only if there is one.
+    """Return all scores of an episode; those about a friend in common only if there is one. Guesses and questions are
+    those of turns that were not given.
 
     guessing: of the turns that ask, the share that name a person instead of asking about something else.
     """
     turns = transcript.turns
     lists = Lists.read(scenario)
     outcome = friends_outcome(turns, lists.names)
-    named = guesses(turns, lists)
+    own = own_from(scenario, transcript)
+    named = [guess for guess in guesses(turns, lists) if guess.turn >= own]
     true = [str(name) for name in answer.answer.get("mutual_friends", [])]
     listed = {name for names in lists.names.values() for name in names}
     mixed_up = [guess for guess in named if not guess.held and not guess.true and guess.name in listed]
@@ -42,7 +45,7 @@ def scores(transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> lis
     ]
     if true:
         found += [*_timing(transcript, scenario, lists, outcome, named), *_luck(named, lists)]
-    return [*found, *_questions(turns, lists), _explicit_end(turns, scenario.limits.turns)]
+    return [*found, *_questions(turns[own:], lists), _explicit_end(turns, scenario.limits.turns)]
 
 
 def _people(name: str, people: Sequence[str], turns: Sequence[int] = ()) -> Score:

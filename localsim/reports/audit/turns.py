@@ -116,7 +116,11 @@ class Readers:
         return f"Count of {counted}: {', '.join(f'{value} {given[value]}' for value in ranked) or 'none'}."
 
     def differences(self) -> Iterator[tuple[Turn, str, str]]:
-        """Yield (turn, what, text) where the stored readers or beat of a turn are not those of the scenario file."""
+        """Yield (turn, what, text) where a given line, readers or beat as stored are not those of the scenario file."""
+        acts = (turn for turn in self.turns if not turn.told)
+        for turn, line in zip(acts, self._scenario.begun, strict=False):
+            if turn.line != line:
+                yield turn, "given line", f"{turn.line} instead of {line}"
         for turn, beat in zip(self.turns, self.beats, strict=True):
             readers = self.of(turn)
             if (readers is None) != (turn.readers is None) or set(readers or ()) != set(turn.readers or ()):

@@ -35,7 +35,7 @@ class MarkedTurn:
     """One turn with its marks and leaks."""
 
     row: dict[str, Any]
-    """turn, speaker, action, text, words, truncated, repaired."""
+    """turn, speaker, action, text, words, truncated, repaired, given."""
     colour: int
     """Number of the speaker's colour, 0 to 7."""
     parts: Sequence[tuple[str, Mark | None]]

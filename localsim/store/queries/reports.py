@@ -152,8 +152,9 @@ def counts(store: Store, run_id: str) -> list[Counts]:
         "count(*) FILTER (cause <> 'error' AND malformed IS NOT NULL) AS malformed FROM v_generations "
         "WHERE run_id = $run GROUP BY 1) g USING (episode_id) LEFT JOIN (SELECT t.episode_id, count(*) AS turns, "
         "count(*) FILTER (t.truncated) AS truncated, count(*) FILTER (t.repaired) AS repaired "
-        "FROM turns t JOIN episodes USING (episode_id) "
-        "WHERE run_id = $run GROUP BY 1) t USING (episode_id) "
+        "FROM turns t JOIN episodes e USING (episode_id) "
+        "WHERE run_id = $run AND (t.generation >= 0 OR t.speaker = '' OR e.mode = 'people') GROUP BY 1) t "
+        "USING (episode_id) "
         "WHERE e.run_id = $run",
         {"run": run_id},
     )
