@@ -11,7 +11,7 @@ from localsim import plugins
 from localsim.cli import completion
 from localsim.cli.answers import Answer, Note, Styled, Table, Text, answers, print_json, print_text
 from localsim.cli.common import Listing, Target, db_option, files_argument, folder_option, model_option, store_of
-from localsim.cli.data.onward import again, branch
+from localsim.cli.data.onward import again, branch, remember
 from localsim.cli.progress import say
 from localsim.conversation.rules.lines import described
 from localsim.conversation.scenario import LoadedScenario, Scenario, ScenarioFile
@@ -332,7 +332,7 @@ def schema() -> None:
     print_json(ScenarioFile.model_json_schema())
 
 
-for _command in (again, branch):
+for _command in (again, branch, remember):
     scenarios.add_command(_command)
 
 

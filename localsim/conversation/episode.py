@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, Literal, get_args
 
 from localsim.conversation.grants import NOTHING, Grants, Sight
+from localsim.conversation.memories import Encode
 from localsim.conversation.rules.lines import Way, name_of
 from localsim.conversation.rules.steps import Rules
 from localsim.conversation.rules.steps import StopReason as StopReason
@@ -108,6 +109,8 @@ class EpisodeSpec:
     """
     edition: int = EDITION
     """The edition of the shared rules."""
+    encode: Encode | None = field(default=None, compare=False, repr=False)
+    """What compares meanings, for a scenario whose `recall` does."""
 
     @cached_property
     def seed(self) -> int:
@@ -161,6 +164,8 @@ class AgentView:
     facts: tuple[Fact, ...] = ()
     persona: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """(field, texts) pairs of what it would say and knows; the fields are those of `scenario.PERSONA`."""
+    memories: tuple[str, ...] = ()
+    """What comes to its mind now, the best last."""
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,13 @@ and repair are the same code.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from localsim.conversation.beginning import beginning
-from localsim.conversation.episode import SINGLE_AUTHOR, EpisodeSpec, Mode, Sampling, StopReason
+from localsim.conversation.episode import SINGLE_AUTHOR, EpisodeSpec, Mode, Observation, Sampling, StopReason
 from localsim.conversation.grants import NOTHING
 from localsim.conversation.prompts import agent_messages, lines_of, note_of, writer_messages
 from localsim.conversation.requests import LEFT_OUT, Generation, Request
@@ -83,6 +84,8 @@ def turn_by_turn(spec: EpisodeSpec) -> Play:
 
 def _begin(spec: EpisodeSpec) -> Generator[Step, Generation | None, Transcript]:
     """Say the turns that are given. Raises MalformedReply if they do not fit the rules."""
+    if spec.encode is None and spec.scenario.recall.means and any(each.memories for each in spec.scenario.agents):
+        raise ValueError("memories are recalled by meaning, and the spec has nothing that compares it")
     talk = beginning(spec.scenario, rules_in(spec), spec.seed)
     for turn in talk.turns:
         yield Say(turn, written=False)
@@ -282,10 +285,10 @@ def _request(spec: EpisodeSpec, talk: Transcript, attempt: int, coming: tuple[Sl
     speaker = WRITER if spec.mode in SINGLE_AUTHOR else first.speaker
     layout = spec.layouts.get(speaker, FIRST)
     if speaker == WRITER:
-        seen = observe(spec.scenario, spec.mode, WRITER, talk, NOTHING, first.ways)
+        seen = observe(spec.scenario, spec.mode, WRITER, talk, NOTHING, first.ways, encode=spec.encode)
         messages = (*writer_messages(seen, spec.variant, layout), *lines_of(talk))
     else:
-        seen = observe(spec.scenario, spec.mode, speaker, talk, spec.grants, first.ways, first.since)
+        seen = observe(spec.scenario, spec.mode, speaker, talk, spec.grants, first.ways, first.since, spec.encode)
         messages = agent_messages(seen, spec.variant, layout)
     heard = (talk if speaker == WRITER else seen.transcript).acts
     return Request(
@@ -299,7 +302,7 @@ def _request(spec: EpisodeSpec, talk: Transcript, attempt: int, coming: tuple[Sl
         seed=spec.turn_seed(len(talk), attempt),
         max_tokens=spec.scenario.limits.tokens * len(coming),
         sampling=_sampling(spec, coming),
-        form=_form(spec, talk, coming),
+        form=_form(spec, talk, coming, spans_of(seen, first.speaker) if spec.scenario.recall.span else ()),
         heard=tuple((turn.speaker, turn.action.text) for turn in heard if turn.action.text),
         observation=seen,
     )
@@ -311,9 +314,18 @@ def _sampling(spec: EpisodeSpec, coming: tuple[Slot, ...]) -> Sampling:
     return replace(spec.sampling, act_min_p=0.0) if moving else spec.sampling
 
 
-def _form(spec: EpisodeSpec, talk: Transcript, coming: tuple[Slot, ...]) -> ActionLines:
+def spans_of(seen: Observation, speaker: str) -> tuple[str, ...]:
+    """Return the sentences of what comes to a speaker's mind."""
+    own = next(agent.memories for agent in seen.agents if agent.name == speaker)
+    return tuple(dict.fromkeys(each for text in own for each in _SENTENCE.findall(text)))
+
+
+_SENTENCE = re.compile(r"\S[^.!?\n]*[^.!?\s\n][.!?]*")
+
+
+def _form(spec: EpisodeSpec, talk: Transcript, coming: tuple[Slot, ...], spans: tuple[str, ...] = ()) -> ActionLines:
     limits = spec.scenario.limits
     lines = tuple(slot.line for slot in coming)
     over = _WhileWritten(spec, talk, coming) if len(coming) > 1 and spec.edition > 1 else None
     barred = Barred() if spec.edition == 1 else Barred('"(*', "" if spec.scenario.has_brackets else "[]")
-    return ActionLines(lines, limits.chars, limits.silence, silent_turns(talk), barred, over)
+    return ActionLines(lines, limits.chars, limits.silence, silent_turns(talk), barred, over, spans)

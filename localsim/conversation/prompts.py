@@ -11,7 +11,7 @@ from localsim.conversation.episode import AgentView, Observation
 from localsim.conversation.names import whole
 from localsim.conversation.requests import Message
 from localsim.conversation.scenario import WRITER
-from localsim.conversation.transcript import Action, Transcript, line_of
+from localsim.conversation.transcript import Action, Transcript, line_of, told_line
 from localsim.conversation.wording.layouts import FIRST, LAYOUTS, Layout
 from localsim.conversation.wording.moving import WRITE_PHASES, move_lines
 from localsim.conversation.wording.notes import note, script_note
@@ -22,6 +22,8 @@ from localsim.conversation.wording.variants import Spacing, variant_of
 from localsim.conversation.wording.wordings import Wording, listed
 
 VERSION = "5"
+REMEMBERS = ("You remember: {text}", "{name} remembers: {text}")
+"""The line of a memory that comes to mind: the viewer's own, and another agent's."""
 INTERVIEWER = "an interviewer"
 """Whom an agent talks with who is alone in a scenario: the rules ask it questions."""
 
@@ -50,10 +52,20 @@ def agent_messages(seen: Observation, variant: int = 0, layout: str = FIRST) -> 
 
 
 def note_of(seen: Observation, variant: int = 0, layout: str = FIRST) -> str:
-    """Return the note before the viewer's next line; '' in a layout without notes, and for an agent who is alone."""
-    if not LAYOUTS[layout].notes or len(seen.agents) == 1:
-        return ""
-    return (script_note if seen.viewer == WRITER else note)(seen, variant_of(variant).words)
+    """Return the note before the viewer's next line: what comes to mind, and what the line is for.
+
+    The second part is missing in a layout without notes, and for an agent who is alone.
+    """
+    mind = [
+        told_line(
+            (REMEMBERS[0] if agent.name == seen.viewer else REMEMBERS[1]).format(name=agent.name, text=text), None
+        )
+        for agent in seen.agents
+        for text in agent.memories
+    ]
+    if LAYOUTS[layout].notes and len(seen.agents) > 1:
+        mind.append((script_note if seen.viewer == WRITER else note)(seen, variant_of(variant).words))
+    return "\n".join(mind)
 
 
 def _heard(lines: list[str], words: Wording, *, first: bool) -> str:

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Discriminator, Field, Tag, field_validator
 
 from localsim.conversation.checks import Check, GivenRule, SuccessRule, problems_of_checks
+from localsim.conversation.memories import Memory, Recall
 from localsim.conversation.names import LONGEST, problem_of, same
 from localsim.conversation.names import WRITER as WRITER
 from localsim.conversation.rules.values import (
@@ -137,6 +138,8 @@ class Agent(Value):
     """Subjects that the agent knows well."""
     never_heard_of: tuple[Text, ...] = ()
     """Things that the agent has never heard of."""
+    memories: Annotated[tuple[Memory, ...], Field(max_length=1000)] = ()
+    """What the agent remembers, of which `recall` shows what comes to mind; own side only."""
 
     @field_validator("name")
     @classmethod
@@ -215,6 +218,8 @@ class Scenario(Document):
     """Actions with values, beside those types."""
     phases: tuple[Phase, ...] = ()
     """Parts of the conversation, each with its own order; without any, everybody acts in turn."""
+    recall: Recall = Recall()
+    """Which memories come to mind before a turn."""
     limits: Limits = Limits()
     """Limits of the episode and of its turns."""
     family: Identifier | None = None
@@ -329,8 +334,10 @@ class Scenario(Document):
         for name in ("leave", "closing", "stale"):
             if data["limits"][name] == getattr(usual, name):
                 del data["limits"][name]
+        if self.recall == Recall():
+            del data["recall"]
         for agent in data["agents"]:
-            _drop_empty(agent, PERSONA)
+            _drop_empty(agent, (*PERSONA, "memories"))
             for fact in agent["facts"]:
                 _drop_empty(fact, ("means",))
         return canonical_hash(data)

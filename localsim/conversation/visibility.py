@@ -5,6 +5,8 @@
     own profile, goal, ...    all agents'                  own                             own
     others' profile           full                         by relationship (PROFILE_SEEN)  full
     others' persona           yes                          no, unless profiles are granted yes
+    own memories in mind      all agents'                  own                             own
+    others' memories in mind  yes                          no                              yes
     others' goal              yes                          no, unless granted              yes
     others' secret, facts     yes                          no, unless granted              yes
     turns for some readers    yes                          readers                         yes
@@ -26,10 +28,11 @@ from itertools import combinations
 
 from localsim.conversation.episode import OMNISCIENT, SINGLE_AUTHOR, AgentView, Mode, Observation
 from localsim.conversation.grants import EVERY, NOTHING, Grant, Grants, Sight, first_facts
+from localsim.conversation.memories import Encode, Recall, recalled
 from localsim.conversation.rules.deciding import every_way
 from localsim.conversation.rules.lines import Way
 from localsim.conversation.scenario import WRITER, Agent, RelationshipLevel, Scenario
-from localsim.conversation.transcript import Transcript, Turn
+from localsim.conversation.transcript import Transcript, Turn, fold_lines
 from localsim.conversation.wording.decoys import decoy_of
 
 _ACQUAINTED = ("age", "gender", "pronouns", "occupation", "public_info")
@@ -59,12 +62,14 @@ def observe(
     grants: Grants = NOTHING,
     allowed: tuple[Way, ...] | None = None,
     since: int = 0,
+    encode: Encode | None = None,
 ) -> Observation:
     """Return everything that `viewer` (an agent's name, or `writer` if one model writes all) may know now.
 
     `transcript` is the whole one; the observation holds its readable part. `allowed` are the ways in which the viewer
     can act now, by default all that it has at some time. `grants` count in agents mode only. An agent is shown no turn
-    before `since`. Raises ValueError for a viewer that the mode does not have.
+    before `since`. `encode` compares meanings, if the scenario's `recall` does. Raises ValueError for a viewer that the
+    mode does not have.
     """
     if (viewer == WRITER) != (mode in SINGLE_AUTHOR):
         raise ValueError(f"{viewer} has no view in {mode} mode")
@@ -77,6 +82,16 @@ def observe(
         for agent in scenario.agents
     )
     heard = readable(transcript, viewer, everything=omniscient, goes_on=scenario.limits.leave == "goes_on")
+    if since:
+        heard = Transcript(tuple(turn for turn in heard.turns if turn.index >= since))
+    if any(agent.memories for agent in scenario.agents):
+        query = " ".join(turn.action.text for turn in _since_own(heard, viewer)) or scenario.setting
+        views = tuple(
+            replace(view, memories=_in_mind(agent, scenario.recall, query, encode))
+            if omniscient or agent.name == viewer
+            else view
+            for view, agent in zip(views, scenario.agents, strict=True)
+        )
     seen = Observation(
         viewer=viewer,
         setting=scenario.setting,
@@ -85,7 +100,7 @@ def observe(
         omniscient=omniscient,
         actions=scenario.actions,
         turn_limit=scenario.limits.turns,
-        transcript=Transcript(tuple(turn for turn in heard.turns if turn.index >= since)) if since else heard,
+        transcript=heard,
         family=scenario.family,
         moves=tuple(move for move in scenario.moves if viewer == WRITER or viewer in (move.by or (viewer,))),
         allowed=every_way(scenario, viewer) if allowed is None else allowed,
@@ -93,6 +108,16 @@ def observe(
         game=scenario.game.get("public", {}),
     )
     return _with_grants(seen, scenario, granted) if granted else seen
+
+
+def _since_own(heard: Transcript, viewer: str) -> tuple[Turn, ...]:
+    """Return what a viewer has heard since its own last turn; a writer, the last turn."""
+    own = [place for place, turn in enumerate(heard.turns) if turn.speaker == viewer]
+    return heard.turns[own[-1] + 1 :] if own else heard.turns[-1:] if viewer == WRITER else heard.turns
+
+
+def _in_mind(agent: Agent, recall: Recall, query: str, encode: Encode | None) -> tuple[str, ...]:
+    return tuple(fold_lines(memory.text) for memory in reversed(recalled(agent.memories, recall, query, encode)))
 
 
 def _relationships(

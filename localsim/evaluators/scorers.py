@@ -25,6 +25,7 @@ from localsim.families.interviews.answers import refused
 INSTALL = paths.installing("scorers")
 LEAST_WORDS = 4
 """Fewest words of a turn whose overlap is measured: one or two words lie in any passage."""
+HALF = 0.5
 FOUND, WRONGLY, LISTED = 18, 2, 20
 """Of LISTED offensive sentences the scorer `offence` finds FOUND, and of as many harmless ones it takes WRONGLY for
 offensive ones: those of tests/test_scorers.py.
@@ -73,7 +74,7 @@ class Overlap(Scorer):
     """
 
     name = "overlap"
-    version = "1"
+    version = "2"
 
     def __init__(self) -> None:
         try:
@@ -84,7 +85,8 @@ class Overlap(Scorer):
 
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:  # noqa: ARG002
         """Return for each agent the mean over its turns of LEAST_WORDS or more of the share in the closest passage:
-        `overlap_own` with its own passages, `overlap_others` with those of the other agents; each from 0 to 1.
+        `overlap_own` with its own passages, `overlap_others` with those of the other agents; each from 0 to 1. Also
+        `foreign_turns`, the share of those turns with less than HALF of their words in any own passage, cited.
         """
         found = []
         for agent, turns in _by_agent(transcript, scenario):
@@ -96,6 +98,9 @@ class Overlap(Scorer):
                     shares = [count / len(words) for count, (_, words) in zip(common, said, strict=True)]
                     most = said[max(range(len(said)), key=shares.__getitem__)][0]
                     found.append(Score(name, statistics.fmean(shares), agent=agent.name, turns=(most,)))
+                    if name == "overlap_own":
+                        cited = tuple(at for (at, _), share in zip(said, shares, strict=True) if share < HALF)
+                        found.append(Score("foreign_turns", len(cited) / len(said), agent=agent.name, turns=cited))
         return found
 
 
@@ -213,5 +218,5 @@ def _by_agent(transcript: Transcript, scenario: Scenario) -> Iterator[tuple[Agen
 
 
 def _passages(agent: Agent) -> list[list[str]]:
-    texts = [*(passage.text for passage in agent.background), *(fact.text for fact in agent.facts)]
+    texts = [each.text for each in (*agent.background, *agent.memories, *agent.facts)]
     return [words_of(text) for text in texts]

@@ -29,7 +29,7 @@ from localsim.families.craigslist import Craigslist
 from localsim.families.games import GAMES
 from localsim.families.interviews.family import Interview
 from localsim.families.mutual_friends import MutualFriends
-from localsim.families.players import CONTROL_PLAYERS, any_way, smalltalk, teller
+from localsim.families.players import CONTROL_PLAYERS, any_way, rememberer, smalltalk, teller
 
 
 class Families(Mapping[str, Family]):
@@ -172,6 +172,7 @@ ANYWHERE: dict[str, Player] = {
     "auto": auto,
     "omniscient": omniscient,
     "smalltalk": smalltalk,
+    "rememberer": rememberer,
     "teller": teller,
     **CONTROL_PLAYERS,
     **{f"peeks-{dose:.0%}".rstrip("%"): peeks(dose) for dose in DOSES},

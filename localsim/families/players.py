@@ -84,6 +84,14 @@ def teller(seen: Observation, rng: random.Random) -> Action:
     return leave(seen, "So have I. Goodbye!") if over else Action("speak", words)
 
 
+def rememberer(seen: Observation, rng: random.Random) -> Action:
+    """Say what comes to mind best, and nothing else."""
+    words = ("Nothing comes to my mind.", *seen.me().memories)[-1]
+    if seen.moves or seen.phased or not seen.may("speak"):
+        return any_way(seen, rng, words)
+    return Action("speak", words)
+
+
 # ---- players for controls: their style is known exactly ------------------------------------------------------------
 
 

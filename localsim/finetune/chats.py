@@ -32,6 +32,7 @@ from localsim.conversation.transcript import Transcript, Turn
 from localsim.conversation.visibility import observe
 from localsim.conversation.wording.layouts import FIRST, LAYOUTS
 from localsim.errors import InvalidInput
+from localsim.leakage.meaning import encode_of
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,11 @@ def chats_of(
     """
     talk = _Talk(scenario, mode, transcript, layout, rules or PHASED, seed)
     names = (WRITER,) if mode == "script" else scenario.names
+    if not LAYOUTS[layout].notes and any(agent.memories for agent in scenario.agents):
+        hint = "train a model whose layout has notes"
+        raise InvalidInput(
+            "memories come to mind in notes, which this layout's rows lack", where=scenario.id, hint=hint
+        )
     noted = LAYOUTS[layout].notes and (mode == "script" or len(names) > 1)
     return [chat for name in names for chat in (talk.noted(name) if noted else talk.plain(name))]
 
@@ -156,8 +162,8 @@ class _Talk:
     def seen(self, name: str, index: int) -> Observation:
         """What a viewer could know before a turn."""
         place, heard = self.places.get(index), Transcript(self.transcript.turns[:index])
-        ways, since = (place.ways, place.since) if place else (None, 0)
-        return observe(self.scenario, self.mode, name, heard, NOTHING, ways, 0 if name == WRITER else since)
+        ways, since = (place.ways, 0 if name == WRITER else place.since) if place else (None, 0)
+        return observe(self.scenario, self.mode, name, heard, NOTHING, ways, since, encode_of(self.scenario))
 
     def prompt(self, seen: Observation) -> tuple[Message, ...]:
         """The prompt of a viewer without its note."""

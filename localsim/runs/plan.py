@@ -30,6 +30,7 @@ from localsim.conversation.wording.layouts import FIRST, FREE, LAYOUTS
 from localsim.conversation.wording.variants import MOST, variant_of
 from localsim.errors import InvalidInput
 from localsim.families import family_of, rules_of
+from localsim.leakage.meaning import encode_of
 from localsim.models.registry import layout_of
 from localsim.scenarios.interviews.sheets import COMMAND
 
@@ -224,6 +225,7 @@ class Plan:
                 layouts=by_role(self.layouts or {}, self._models(mode, loaded.scenario.names)),
                 rules=rules_of(loaded.scenario, index),
                 edition=self.edition,
+                encode=encode_of(loaded.scenario),
             )
             for index in range(self.episodes)
             for variant in range(max(1, self.perturb))

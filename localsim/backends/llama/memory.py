@@ -114,7 +114,7 @@ def context_needed(specs: Sequence[EpisodeSpec], name: str, model: LlamaModel) -
             seen = observe(spec.scenario, spec.mode, role, Transcript(), spec.grants)
             prompt = writer_messages if role == WRITER else agent_messages
             messages = prompt(seen, spec.variant, spec.layouts.get(role, FIRST))
-            needed = max(needed, len(tokenizer.prompt(messages, "")) + turns + _STEP)
+            needed = max(needed, len(tokenizer.prompt(messages, "")) + turns + _recalled_tokens(spec.scenario) + _STEP)
     return min(-(-needed // _STEP) * _STEP, model.n_ctx_train)
 
 
@@ -123,6 +123,13 @@ def _told_tokens(scenario: Scenario) -> int:
     told = [text for phase in scenario.phases for text in (phase.announce, *(event.text for event in phase.events))]
     texts = [text for text in told if text] + ["-" * scenario.limits.chars for phase in scenario.phases if phase.count]
     return sum(len(text) // _CHARS_PER_TOKEN + _LINE_TOKENS for text in texts)
+
+
+def _recalled_tokens(scenario: Scenario) -> int:
+    """Return the most tokens that memories take in a prompt, those of all agents together."""
+    longest = (sorted((len(each.text) for each in agent.memories), reverse=True) for agent in scenario.agents)
+    kept = [length for lengths in longest for length in lengths[: scenario.recall.k]]
+    return sum(length // _CHARS_PER_TOKEN + _LINE_TOKENS for length in kept)
 
 
 def context_of_judge(question: int, think: int, model: LlamaModel) -> int:

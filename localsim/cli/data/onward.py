@@ -1,4 +1,4 @@
-"""localsim scenarios again, branch: scenarios that go on from what is stored."""
+"""localsim scenarios again, branch, remember: scenarios that go on from what is stored."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import click
 from localsim.cli import completion
 from localsim.cli.answers import print_text
 from localsim.cli.common import db_option, folder_option, output_option, store_of, write_file
+from localsim.conversation.scenario import ScenarioFile
+from localsim.scenarios.find import find_scenarios
 from localsim.scenarios.parse import dump_scenario
 from localsim.scenarios.writing import free_file
 from localsim.scenarios.writing import write_file as write_scenario
@@ -45,7 +47,7 @@ def again(run: str, output: Path, force: bool, db: str | None) -> None:
 @click.option("--without", default="", metavar="NAME", help="Leave out this agent and its lines.")
 @output_option("Write the scenario to this file instead of printing it.")
 @db_option
-def branch(episode: str, at: int, act: str, without: str, output: Path | None, db: str | None) -> None:
+def branch(episode: str, at: int, act: str, without: str, output: str | None, db: str | None) -> None:
     """Write the scenario of an episode with its first turns as a given beginning, to play on from there.
 
     Given turns are nobody's acts in the new run. -n of `run` plays several ways on; with the same --seed and --repro
@@ -57,7 +59,30 @@ def branch(episode: str, at: int, act: str, without: str, output: Path | None, d
     """
     from localsim.runs.branches import branch_of
 
-    text = dump_scenario(branch_of(store_of(db), episode, at, act, without))
+    _write(branch_of(store_of(db), episode, at, act, without), output)
+
+
+@click.command()
+@click.argument("run", shell_complete=completion.runs)
+@click.option("--into", metavar="SCENARIO", help="Write the memories into this scenario instead of that of the run.")
+@output_option("Write the scenario to this file instead of printing it.")
+@db_option
+def remember(run: str, into: str | None, output: str | None, db: str | None) -> None:
+    """Write a scenario whose agents remember a run or an episode: all that they heard and said there.
+
+    Before each turn, what fits best comes to mind; `recall` in the file says how many memories, and by which rank.
+
+    \b
+    localsim scenarios remember @last -o second_talk.yaml
+    localsim scenarios remember @last --into another.yaml -o second_talk.yaml
+    """
+    from localsim.runs.remembering import remembered
+
+    _write(remembered(store_of(db), run, find_scenarios([into])[0] if into else None), output)
+
+
+def _write(document: ScenarioFile, output: str | None) -> None:
+    text = dump_scenario(document)
     if output is None:
         print_text([text.rstrip()])
     else:

@@ -11,18 +11,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal
 
-from localsim.conversation.rules.farewells import takes_leave
+from localsim.conversation.rules.farewells import SMALL, takes_leave
 from localsim.conversation.scenario import Limits
 from localsim.conversation.transcript import Transcript, Turn
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
-_SMALL = frozenset(
-    """a an the oh ok okay well so and but then just really very um uh hm hmm ah hey hi hello too also please now again
-    i you he she it we they me him her us them my your his its our their this that these those is are was were be been
-    am i'm you're it's that's we're they're i've you've i'll we'll i'd do does did have has had will would can could
-    shall should may might must to of in on at for from with about as by if or let's let me""".split()
-)
-"""Words without which a sentence says the same; names, numbers and negations are never among them."""
 
 
 def ending(limits: Limits, talk: Transcript, speakers: Sequence[str]) -> Literal["closing", "stale"] | None:
@@ -70,4 +63,4 @@ def _said(turn: Turn) -> tuple[str, frozenset[str]] | None:
 @lru_cache(maxsize=16384)
 def _words(text: str) -> frozenset[str]:
     words = _WORD.findall(text.casefold().replace("’", "'"))
-    return frozenset(words).difference(_SMALL) or frozenset(words or [text])
+    return frozenset(words).difference(SMALL) or frozenset(words or [text])

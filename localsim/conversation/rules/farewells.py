@@ -11,6 +11,13 @@ from functools import lru_cache
 
 from localsim.conversation.transcript import plain
 
+SMALL = frozenset(
+    """a an the oh ok okay well so and but then just really very um uh hm hmm ah hey hi hello too also please now again
+    i you he she it we they me him her us them my your his its our their this that these those is are was were be been
+    am i'm you're it's that's we're they're i've you've i'll we'll i'd do does did have has had will would can could
+    shall should may might must to of in on at for from with about as by if or let's let me""".split()
+)
+"""Words without which a sentence says the same; names, numbers and negations are never among them."""
 FAREWELL = re.compile(
     r"\b(?:good ?bye|farewell|bye(?:-?bye)?|buh-bye|so long|cheerio|ciao|adieu|adios|ttyl|toodles|au revoir)\b"
     r"|\btake care\b(?! of)|\bhave an? (?:\w+ )?(?:\w+ )?(?:day|one|evening|night|weekend|afternoon|week|morning|trip"

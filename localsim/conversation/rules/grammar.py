@@ -59,6 +59,8 @@ class ActionLines(Form):
     """Characters that the grammar keeps out of texts."""
     over: Callable[[Sequence[str]], bool] | None = field(default=None, compare=False)
     """Returns True if the talk is over after these closed lines by a rule that no grammar can hold."""
+    spans: tuple[str, ...] = ()
+    """What a single line may say; anything if empty."""
 
     def __getstate__(self) -> dict[str, object]:
         """Leave out `over`, which is asked only where the text is written."""
@@ -68,7 +70,7 @@ class ActionLines(Form):
         """Return the GBNF of the text after the start of the first line."""
         if len(self.lines) == 1:
             # A last turn ends the form whatever the silence before it, so that all turns of agents share one grammar.
-            return _grammar((Line("", self.lines[0].ways),), self.max_chars, self.silence, 0, self.barred)
+            return _grammar((Line("", self.lines[0].ways),), self.max_chars, self.silence, 0, self.barred, self.spans)
         return _grammar(self.lines, self.max_chars, self.silence, self.nones, self.barred)
 
     def finished(self, text: str) -> bool:
@@ -173,14 +175,16 @@ def _head(way: Way) -> str:
 
 
 @lru_cache(maxsize=512)
-def _grammar(lines: tuple[Line, ...], max_chars: int, silence: int, nones: int, barred: Barred) -> str:
+def _grammar(
+    lines: tuple[Line, ...], max_chars: int, silence: int, nones: int, barred: Barred, spans: tuple[str, ...] = ()
+) -> str:
     """Return the GBNF of some lines; rule tInC is line I after C `none` turns in a row.
 
     The last line may end with a line break or with the model's own end of text.
     """
     ways = dict.fromkeys(way for line in lines for way in line.ways)
     names = {way: _rule(way, number) for number, way in enumerate(ways)}
-    rules = [f"root ::= t0n{nones}", *_shared_rules(max_chars, barred)]
+    rules = [f"root ::= t0n{nones}", *_shared_rules(max_chars, barred, spans)]
     rules += [f"{names[way]} ::= {_tail(way)}" for way in ways]
     for index, line in enumerate(lines):
         last = index + 1 == len(lines)
@@ -198,8 +202,10 @@ def _grammar(lines: tuple[Line, ...], max_chars: int, silence: int, nones: int, 
     return "\n".join(rules) + "\n"
 
 
-def _shared_rules(max_chars: int, barred: Barred) -> list[str]:
+def _shared_rules(max_chars: int, barred: Barred, spans: tuple[str, ...]) -> list[str]:
     """Return the rules of a text of 1 to max_chars characters on one line that does not begin with a space."""
+    if spans:
+        return [f'text ::= ": " ({" | ".join(map(literal, spans))})']
     never, first = (re.sub(r'(["\[\]])', r"\\\1", chars) for chars in (barred.never, barred.first))
     return [
         f'text ::= ": " first char{{0,{max_chars - 1}}}',

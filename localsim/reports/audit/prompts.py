@@ -291,6 +291,8 @@ class _View:
             return True
         if what in ("goal", "secret"):
             return getattr(self.granted, what) is True
+        if what == "memory":
+            return False
         if fact:
             order = sorted(agent.facts, key=lambda each: canonical_hash([self.scenario.id, agent.name, each.id]))
             return fact in [each.id for each in order[: self.granted.facts]]
@@ -421,6 +423,7 @@ def _belongings(agent: Agent, age: str) -> Iterator[tuple[str, str, str]]:
     yield "goal", agent.goal, ""
     if agent.secret:
         yield "secret", agent.secret, ""
+    yield from (("memory", memory.text, "") for memory in agent.memories)
     for fact in agent.facts:
         yield "fact", fact.text, fact.id
         yield from (("term of a fact", term, fact.id) for term in fact.terms)

@@ -31,6 +31,7 @@ from localsim.conversation.wording.layouts import DEFAULT, LAYOUTS
 from localsim.errors import InvalidInput, MalformedReply, suggest
 from localsim.evaluators.evaluate import Outcome
 from localsim.families import FAMILIES, rules_of
+from localsim.leakage.meaning import encode_of
 from localsim.scenarios.find import find_scenarios, shipped
 
 TURNS, FAILED = "localsim:turns", "localsim:failed"
@@ -89,6 +90,7 @@ def _talk(chosen: Mapping[str, LoadedScenario], mode: Mode, seed: int) -> Any:
             run_seed=seed,
             sampling=_SAMPLING,
             rules=rules_of(scenario, state.epoch - 1),
+            encode=encode_of(scenario),
         )
         turns: list[Turn] = []
         try:

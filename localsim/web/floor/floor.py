@@ -207,7 +207,8 @@ class Floor(runner.Guests):
         """Everything that a role may know now; the page of a person shows this and nothing else of it."""
         with self.changed:
             spoken = Transcript(tuple(live.turns))
-        return observe(live.spec.scenario, live.spec.mode, role, spoken, live.spec.grants)
+        spec = live.spec
+        return observe(spec.scenario, spec.mode, role, spoken, spec.grants, encode=spec.encode)
 
     def ways(self, live: Live, role: str) -> tuple[Way, ...]:
         """The ways in which a role can act now; () where it has to wait. Only under the lock."""
