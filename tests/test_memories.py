@@ -25,9 +25,10 @@ from localsim.runs.runner import start
 from localsim.runs.scripted import simulated
 from localsim.scenarios.parse import dump_scenario, parse_scenario
 from localsim.store.database import Store
+from localsim.store.episodes import load_episode
 from localsim.store.queries.scoring import subjects
 from scripts.check_rules import played
-from tests.conftest import TALK, Quiet
+from tests.conftest import TALK, Quiet, generated
 
 # ---- ranks -----------------------------------------------------------------------------------------------------------
 
@@ -279,3 +280,32 @@ def test_a_span_is_said_word_by_word_and_a_foreign_sentence_is_flagged(store: St
             own = [turn for turn in kept.transcript.turns[1:] if turn.speaker == "Bo" and turn.action.type == "speak"]
             assert own and all(turn.action.text in FILM for turn in own)
     assert shares["span"] == (1, ()) and shares["ignore"][0] < 0.5 and shares["ignore"][1]
+
+
+# ---- a second scene --------------------------------------------------------------------------------------------------
+
+
+def test_in_a_second_scene_each_remembers_what_it_noticed_in_the_first(store: Store) -> None:
+    """A narrated scene is told to those who are there: nobody remembers what happened in another room, and two plays
+    of the second scene are the same byte for byte.
+    """
+    scene = generated("narrated")
+    start(Plan((scene,), ("agents",), "scripted:any", seed=3), store, Quiet(), print, leaks=False)
+    document = remembered(store, "@last")
+    talk = load_episode(store, store.episode_id("@last")).transcript
+    unnoticed = 0
+    for agent in document.agents:
+        texts = [memory.text for memory in agent.memories]
+        for turn in talk.turns:
+            reads = turn.readers is None or agent.name in turn.readers
+            unnoticed += turn.told and not reads and turn.action.text not in texts
+            assert not turn.told or not reads or turn.action.text in texts
+        own = {turn.action.text for turn in talk.turns if turn.readers is None or agent.name in turn.readers}
+        assert all(any(said in text for said in own) for text in texts)
+    assert unnoticed > 0, "somebody was elsewhere"
+    second = Plan((LoadedScenario(*document.split(), "second"),), ("agents",), "scripted:any", seed=3)
+    one, two = (next(iter(simulated(second).episodes.values())) for _ in range(2))
+    assert [turn.line for turn in one.transcript.turns] == [turn.line for turn in two.transcript.turns]
+    run_id = start(second, store, Quiet(), print, leaks=False).run_id
+    assert audit_run(store, run_id).violations == ()
+    assert store.rows("SELECT 1 FROM contents WHERE text LIKE '%(You remember: %'")
