@@ -121,9 +121,8 @@ def test_a_branch_begins_byte_for_byte_as_its_episode_and_goes_on_as_it_did(what
         loaded = find_scenarios([what])[0] if what in TALKS else generated(what)
     talk, seed = talk_in(loaded, mode)
     ends = [at for at in range(1, len(talk)) if talk.turns[at].beat == at and talk.turns[at - 1].action.type != "told"]
-    if len(ends) > 1 and ends[-1] > talk.acts[-1].index:
-        ends.pop()  # nothing is left to say
-    for at in {0, ends[0], ends[len(ends) // 2], ends[-1]}:
+    ends = [at for at in ends if at < talk.acts[-1].index]  # something is left to say
+    for at in {0, *ends[:1], *ends[len(ends) // 2 :][:1], *ends[-1:]}:
         branch = loaded_of(branched(loaded, talk, seed, at))
         again, _ = talk_in(branch, mode)
         end = at if mode == "script" and at else len(talk)
