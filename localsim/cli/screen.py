@@ -79,7 +79,7 @@ def _fitting(table: document.Table, width: int) -> Sequence[Sequence[str]]:
     if sum(widths) + 2 * (len(widths) - 1) <= width:
         return rows
     plain = (
-        [Number(each.kind, each.value) if isinstance(each, Number) else each for each in row] for row in table.rows
+        [each.alone if isinstance(each, Number) else each for each in row] for row in table.rows
     )
     return [list(map(str, row)) for row in plain]
 

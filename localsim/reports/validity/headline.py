@@ -7,7 +7,6 @@ not play (`playing`).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
@@ -193,15 +192,13 @@ def _peeking(family: str, model: str, title: str, data: Report) -> str:
     for row in cells:
         found = row.number(PEEKING)
         judged = f", {found.n} of {row.completed} judged" if found.n is not None and found.n < row.completed else ""
-        # An interval may not be wider than all that peeking can be, -100% to 100%, nor hold both none and all of it.
-        low, high = found.interval or (-math.inf, math.inf)
-        if high - low > 2 or (low <= 0 and high >= 1):
+        if found.undecided or found.interval is None:
             few.append(row.condition)
-        elif low > 0:
+        elif found.interval[0] > 0:
             ends = f"95% interval {found.low:.0%} to {found.high:.0%}"
             used.append(f"{row.condition} ({found.value:.0%}, {ends}{judged})")
         else:
-            lucky.append(f"{row.condition} (at most {max(0.0, high):.0%}{judged})")
+            lucky.append(f"{row.condition} (at most {max(0.0, found.interval[1]):.0%}{judged})")
     if not used and not lucky:
         return "unknown" if cells else ""
     parts = [f"was found in {', '.join(used)}"] if used else []
