@@ -14,7 +14,7 @@ from localsim.families import in_order
 from localsim.reports.comparison import Compared
 from localsim.reports.document import Report
 from localsim.reports.evidence.interviews import answered
-from localsim.reports.validity.findings import CAUSES, EXPLORATORY, Answer, Finding, Headline, effect, finding, known_of
+from localsim.reports.validity.findings import CAUSES, EXPLORATORY, Answer, Finding, Headline, effect, finding, known_of, scenarios
 from localsim.stats import grouped
 
 SUCCESS, LENGTH = "success_rate", "turns"
@@ -98,6 +98,8 @@ def _answer(family: str, model: str, data: Report, compared: Sequence[Compared],
     ceiling = findings.get(INFORMATION)
     if turns_of and measure == SUCCESS and ceiling and ceiling.flat and ceiling.levels[0] and turns_of.test.difference:
         sentences.insert(1, f"{title}: {effect(CAUSES[INFORMATION], found_in(turns_of, turns), LENGTH)}.")
+    sentences += [_left_out(title, CAUSES[name], of_measure[name]) for name, each in findings.items()
+                  if each and any(of_measure[name].unpaired)]  # fmt: skip
     peeking = _peeking(family, model, title, data)
     sentences += [peeking] if peeking not in ("", "unknown") else []
     if absent := [CAUSES[name] for name, each in findings.items() if each is None]:
@@ -114,6 +116,13 @@ def _answer(family: str, model: str, data: Report, compared: Sequence[Compared],
         ranking=_ranking(title, data, own, names if measure == SUCCESS else (), turns),
         sentences=sentences,
     )
+
+
+def _left_out(title: str, cause: str, row: Compared) -> str:
+    """Return the sentence on scenarios that only one of two modes has, as in a class whose phones draw theirs."""
+    first, second = row.unpaired
+    both = f"{scenarios(row.test.scenarios)} that both {row.first} and {row.second} completed"
+    return f"{title}: {cause} is compared on {both}; {first} of {row.first} and {second} of {row.second} have no pair."
 
 
 def found_in(row: Compared, turns: Turns = lambda *_: False) -> Finding:
