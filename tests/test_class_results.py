@@ -31,6 +31,9 @@ def rows_of(own: Sequence[int], both: Sequence[int], hits: tuple[int, int] = (0,
 def test_the_answer_names_the_amount_and_whether_chance_can_make_it() -> None:
     t = english()
     few, many = rows_of([6, 9], [3, 5]), rows_of([8, 9, 10, 9] * 3, [4, 5, 4, 5] * 3)
+    assert telling.finding(rows_of([4, 4, 5], [2, 3, 3, 3]), t).endswith("1.5 turns fewer: 2.8 instead of 4.3."), (
+        "the difference is that of the means that are shown"
+    )
     assert telling.finding(few, t) == "Who saw everything needed 3.5 turns fewer: 4 instead of 7.5."
     assert "chance can make" in telling.certainty(few, t) and "rarely" in telling.certainty(many, t)
     (low, high) = results.difference(many)[1:3]
@@ -44,10 +47,22 @@ def test_the_answer_names_the_amount_and_whether_chance_can_make_it() -> None:
     assert "about the same" in telling.finding(same, t) and "hide" in telling.certainty(same, t)
     many = rows_of([8, 8, 8, 9] * 6, [8, 9, 8, 8] * 6)
     assert results.truth(many, "turns") == "same" and telling.certainty(many, t) == ""
-    assert results.truth(same, "turns") == "same" and results.truth(few, "turns") == "mindreaders"
+    assert results.truth(same, "turns") is results.truth(few, "turns") is None, "two talks decide nothing"
+    assert results.truth(rows_of([8, 9, 10], [4, 4, 5]), "turns") == "mindreaders"
+    assert results.truth(rows_of([4, 4, 5], [8, 9, 10]), "turns") == "agents"
+    assert results.truth(rows_of([4, 4, 9], [2, 3, 3, 3]), "turns") is None, "chance can make it"
+    assert results.truth(rows_of([1], [1]), "turns") is results.truth(rows_of([5] * 3, [1] * 3), "turns") is None
     assert telling.finding(rows_of([8], [9]), t) == "Who saw everything needed one turn more: 9 instead of 8."
-    assert results.truth(rows_of([8] * 3, [4] * 3, (0, 2)), "hits") == "mindreaders"
-    assert results.truth(rows_of([8] * 3, [4] * 3, (1, 1)), "hits") == "same"
+    assert results.truth(rows_of([8] * 3, [4] * 3, (0, 3)), "hits") == "mindreaders"
+    assert results.truth(rows_of([8] * 3, [4] * 3, (3, 0)), "hits") == "agents"
+    for hits in ((0, 2), (1, 1), (2, 3)):
+        assert results.truth(rows_of([8] * 3, [4] * 4, hits), "hits") is None, "one talk more or less would undo it"
+    assert results.truth(rows_of([8] * 999, [4] * 999, (300, 310)), "hits") == "same"
+    ends = results.difference(rows_of([8] * 70, [4] * 80, (56, 48)), "hits")[:3]
+    assert [round(end or 0, 4) for end in ends] == [-0.2, -0.3339, -0.0524], "Newcombe 1998, table II (a), method 10"
+    undecided = telling.guessed(results.Bets((), {"hits": dict.fromkeys(MODES, 1) | {"same": 1}}),
+                                rows_of([8] * 3, [4] * 4, (2, 3)), t)  # fmt: skip
+    assert undecided[0].endswith("does not decide it. So few talks can also hide a difference.")
     assert results.truth(rows_of([8] * 2, [4] * 3, (0, 3)), "hits") is None, "two talks are too few to judge a guess"
     assert results.truth([few[0], results.ModeRow("mindreaders")], "hits") is None
     broken = [results.ModeRow(row.mode, [replace(talk, fault="repeats itself") for talk in row.talks]) for row in few]
@@ -111,5 +126,5 @@ def test_a_class_in_which_nobody_saw_the_other_side_is_shown_a_scripted_talk(tmp
 
 def test_bets_of_several_talks_are_called_bets() -> None:
     given = results.Bets((), {"turns": {"mindreaders": 5, "agents": 2, "same": 0}})
-    (told,) = telling.guessed(given, rows_of([8, 9], [4, 4]), english())
+    (told,) = telling.guessed(given, rows_of([8, 9, 9], [4, 4, 5]), english())
     assert "5 bets on everything in view, 2 on each its own side" in told and "Right: Both" in told

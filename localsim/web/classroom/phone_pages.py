@@ -207,6 +207,8 @@ def revealed_in(hall: Hall, rows: Sequence[results.ModeRow], t: Phrases) -> dict
     return {
         "finding": telling.finding(rows, t),
         "certainty": telling.certainty(rows, t),
+        "doubt": telling.certainty(rows, t, "hits"),
+        "foreign_talks": telling.foreign_sentence(hall.live.values(), hall.tongues, t),
         "picture": picture(rows),
         "counted": any(family.hits for family in families),
         "judged": judged,

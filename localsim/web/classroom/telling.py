@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from localsim.web.classroom.results import SAME, Bets, ModeRow, Outcome, difference, truth
+from localsim.web.classroom.seats import Question
 from localsim.web.phrases.table import Phrases
 
 NAMES = {"mindreaders": "bet.both", "agents": "bet.own", "same": "bet.same"}
@@ -20,12 +21,11 @@ def finding(rows: Sequence[ModeRow], t: Phrases) -> str:
         broken, talks = map(sum, zip(*(row.broken for row in rows if not row.plays), strict=True))
         return t.plain("answer.broken", broken=broken, talks=talks)
     means = {"both": t.number(both.turns), "own": t.number(own.turns)}
-    winner = truth(rows, "turns")
-    if winner == "same":
+    amount = round(abs(both.turns - own.turns), 1)
+    if amount < SAME["turns"]:
         told = t.plain("answer.same", **means)
     else:
-        amount = round(abs(both.turns - own.turns), 1)
-        name = "answer.fewer" if winner == "mindreaders" else "answer.more"
+        name = "answer.fewer" if both.turns < own.turns else "answer.more"
         told = t.plain(name, count=amount, amount=t.number(amount), **means)
     if all(reached == scored for reached, scored in (own.successes, both.successes)):
         return told
@@ -39,16 +39,15 @@ def share_of(pair: tuple[int, int], t: Phrases) -> str:
     return t.plain("room.of", some=pair[0], all=pair[1])
 
 
-def certainty(rows: Sequence[ModeRow], t: Phrases) -> str:
-    """If chance can explain the difference of turns, or hide one; '' where nothing is told."""
-    winner, found = truth(rows, "turns"), difference(rows)
-    if winner is None:
+def certainty(rows: Sequence[ModeRow], t: Phrases, question: Question = "turns") -> str:
+    """If chance can explain the difference, or hide one; '' where nothing is told, or where a bet on hits is decided."""
+    right, found = truth(rows, question), difference(rows, question)
+    if found.value is None or right == "same":
         return ""
-    if winner == "same":
-        small = found.low is not None and found.high is not None and max(-found.low, found.high) < SAME["turns"]
-        return "" if small else t.plain("answer.hidden")
-    if found.low is None or found.high is None or found.low <= 0 <= found.high:
-        return t.plain("answer.chance")
+    if right is None:
+        return t.plain("answer.hidden" if abs(round(found.value, 9)) < SAME[question] else "answer.chance")
+    if question != "turns" or found.low is None or found.high is None:
+        return ""
     return t.plain("answer.sure", low=t.number(found.low), high=t.number(found.high))
 
 
@@ -89,5 +88,6 @@ def guessed(bets: Bets, rows: Sequence[ModeRow], t: Phrases) -> list[str]:
             counts = {"both": given["mindreaders"], "own": given["agents"], "same": given["same"]}
             right = truth(rows, question)
             says = t.plain("room.bets_right", answer=t.plain(NAMES[right])) if right else t.plain("room.bets_open")
-            told.append(f"{t.plain(f'room.bets_{question}', **counts)} {says}")
+            doubt = certainty(rows, t, question) if question != "turns" else ""  # that of turns stands above
+            told.append(f"{t.plain(f'room.bets_{question}', **counts)} {says} {doubt}".strip())
     return told
