@@ -6,9 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from starlette.testclient import TestClient
+
 from localsim.conversation.episode import Mode
+from localsim.reports.evidence.turns import hits_in
 from localsim.store.database import Store
+from localsim.store.episodes import load_episode
 from localsim.web.classroom import results, telling
+from localsim.web.classroom.hall import Hall
 from localsim.web.classroom.seats import MODES
 from localsim.web.phrases.table import english
 from tests.test_class import app_of, hall_at, joined
@@ -78,6 +83,19 @@ def test_turns_after_the_goal_do_not_count() -> None:
     assert results.counted("ultimatum", 8, 3) == results.counted(None, 8, 3) == 8, "so does a game"
 
 
+def written(hall: Hall, clients: Sequence[TestClient], lines: Sequence[str]) -> list[str]:
+    """Let two phones write these lines, and end the talk with the last; return the page before each line is sent."""
+    (live,), pages = hall.live.values(), []
+    for number, words in enumerate(lines):
+        until(lambda: any(hall.ways(live, role) for role in live.meeting.people))
+        role = next(role for role in live.meeting.people if hall.ways(live, role))
+        speaker = clients[live.meeting.people[role] - 1]
+        pages.append(page := speaker.get("/class").text)
+        said = {"csrf": field(page, "csrf"), "turn": str(number), "text": words}
+        speaker.post("/class/say", data=said | ({"leave": "1"} if number == len(lines) - 1 else {}))
+    return pages
+
+
 def test_a_class_counts_a_search_up_to_the_turn_that_decides_it(tmp_path: Path) -> None:
     path = tmp_path / "g.duckdb"
     with hall_at(path, "mutual_friends_01") as hall, app_of(hall) as one, app_of(hall) as two:
@@ -85,14 +103,8 @@ def test_a_class_counts_a_search_up_to_the_turn_that_decides_it(tmp_path: Path) 
         for client in clients:
             joined(client)
         (live,) = hall.live.values()
-        for number, words in enumerate(("Do you know Jasper?", "Yes, I know Jasper!", "Great!", "Goodbye!")):
-            until(lambda: any(hall.ways(live, role) for role in live.meeting.people))
-            role = next(role for role in live.meeting.people if hall.ways(live, role))
-            speaker = clients[live.meeting.people[role] - 1]
-            page = speaker.get("/class").text
-            assert "Have you reached your goal? Then tick this" in page
-            said = {"csrf": field(page, "csrf"), "turn": str(number), "text": words}
-            speaker.post("/class/say", data=said | ({"leave": "1"} if number == 3 else {}))
+        pages = written(hall, clients, ("Do you know Jasper?", "Yes, I know Jasper!", "Great!", "Goodbye!"))
+        assert all("Have you reached your goal? Then tick this" in page for page in pages)
         until(lambda: live.completed)
         talk = results.outcome_of(live)
         assert talk is not None and talk.success == 1 and talk.turns == 2 and len(live.turns) == 4
@@ -104,6 +116,31 @@ def test_a_class_counts_a_search_up_to_the_turn_that_decides_it(tmp_path: Path) 
         hall.end()
         until(lambda: hall.register.closed)
     assert [each.turns for each in results.earlier(Store(path), run_id).talks] == [2]
+
+
+def test_a_talk_in_another_language_has_no_hits_and_the_class_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "g.duckdb"
+    with hall_at(path, "mutual_friends_01") as hall, app_of(hall, "de") as one, app_of(hall, "de") as two:
+        clients = [one, two]
+        for client in clients:
+            joined(client)
+        (live,) = hall.live.values()
+        pages = written(
+            hall, clients, ("Kennst du vielleicht auch Jasper?", "Ja, den kenne ich auch gut!", "Also dann, tschüss!")
+        )
+        assert ["class=\"box\" role=\"alert\"" in page and "Schreib auf Englisch" in page for page in pages] == [
+            False, False, True
+        ], "who has written German is told so"  # fmt: skip
+        until(lambda: live.completed)
+        hall.reveal()
+        talk = results.outcome_of(live)
+        assert live.foreign and talk is not None and talk.hit is None and talk.turns
+        for page in (one.get("/class").text, one.get(f"/class/teacher?key={hall.opening.teacher}").text):
+            assert "1 Gespräch war nicht auf Englisch: Seine frühen Treffer zählen nicht." in page
+        assert "telltale" not in one.get("/class").text.split("Dein Gespräch</h2>")[1]
+    with hall_at(path, "mutual_friends_01") as hall:
+        assert hall.live[1].foreign and not hall.live[1].hits, "after a restart"
+        assert hits_in(load_episode(hall.store, live.episode_id)), "the rules did not understand the question"
 
 
 def test_a_class_in_which_nobody_saw_the_other_side_is_shown_a_scripted_talk(tmp_path: Path) -> None:

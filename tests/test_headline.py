@@ -261,9 +261,8 @@ def test_peeking_is_told_with_its_interval_and_only_above_chance_as_found() -> N
     )
     nobody = told_of_peeking(agents=(-0.3, -0.48, -0.06, 10), script=(0.1, -0.3, 0.2, 10))
     assert nobody.endswith("was not found in agents (at most 0%), script (at most 20%)."), "no share is below 0"
-    assert [str(Number("share", *each)) for each in ((1.0, -1.0, 1.0, 2), (1.0, None, None, 1), (0.4, -1.0, 0.8, 2))] == [
-        "– (2 judged)", "– (1 judged)", "– (2 judged)"
-    ], "a table prints no number that the sentence does not tell"  # fmt: skip
+    for ends in ((1.0, -1.0, 1.0, 2), (1.0, None, None, 2), (0.4, -1.0, 0.8, 2)):
+        assert str(Number("share", *ends)) == "– (2 judged)", "a table prints no number that no sentence tells"
     assert str(Number("share", 1.0, 0.26, 1.0, 5)) == "100% [26%, 100%]" and str(Number("share", 1.0)) == "100%"
     some = told_of_peeking(agents=(0.1, -0.3, 0.2, 10), mindreaders=(1.0, -0.33, 1.0, 3))
     assert some.endswith("in agents (at most 20%); too few were judged to tell in mindreaders."), (

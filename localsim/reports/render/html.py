@@ -352,7 +352,7 @@ def text_of(value: float | None, kind: Kind, digits: int = 2) -> str:
 
 
 def interval_of(number: Number) -> str:
-    """Return what a page prints beside a value: its interval, that it is the same everywhere, or how few were judged."""
+    """Return what stands beside a value: its interval, that it is the same everywhere, or how few were judged."""
     if number.undecided:
         return f"{number.n} judged"
     if number.alike:

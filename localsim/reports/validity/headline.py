@@ -14,7 +14,17 @@ from localsim.families import in_order
 from localsim.reports.comparison import Compared
 from localsim.reports.document import Report
 from localsim.reports.evidence.interviews import answered
-from localsim.reports.validity.findings import CAUSES, EXPLORATORY, Answer, Finding, Headline, effect, finding, known_of, scenarios
+from localsim.reports.validity.findings import (
+    CAUSES,
+    EXPLORATORY,
+    Answer,
+    Finding,
+    Headline,
+    effect,
+    finding,
+    known_of,
+    scenarios,
+)
 from localsim.stats import grouped
 
 SUCCESS, LENGTH = "success_rate", "turns"

@@ -201,7 +201,7 @@ def outcome_of(live: Live) -> Outcome | None:
     if not live.completed:
         return None
     scenario = live.spec.scenario
-    hit = bool(live.hits) if family_of(scenario.family).hits else None
+    hit = bool(live.hits) if family_of(scenario.family).hits and not live.foreign else None
     turns = counted(scenario.family, len(live.turns), live.decided)
     return Outcome(scenario.id, live.meeting.mode, live.success, turns, live.fault, hit)
 
@@ -236,9 +236,9 @@ def contest(hall: Hall, before: Earlier) -> tuple[int, int, int]:
 def difference(rows: Sequence[ModeRow], question: Question = "turns") -> Estimate:
     """How much more the talks of mindreaders have than those of agents: turns, or the share with an untold hit.
 
-    Turns have the interval of Welch's t test, shares that of Newcombe (1998, Statistics in Medicine 17, method 10). No ends where
-    a mode has a single talk, or no length varies: nothing shows then what chance does. No value where there is nothing
-    to compare.
+    Turns have the interval of Welch's t test, shares that of Newcombe (1998, Statistics in Medicine 17, method 10). No
+    ends where a mode has a single talk, or no length varies: nothing shows then what chance does. No value where there
+    is nothing to compare.
     """
     own, both = rows
     if own.turns is None or both.turns is None or not all(row.plays for row in rows):

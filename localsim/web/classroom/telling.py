@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from localsim.stats.intervals import share
 from localsim.web.classroom.results import SAME, Bets, ModeRow, Outcome, difference, truth
 from localsim.web.classroom.seats import Question
+from localsim.web.floor.state import Live
 from localsim.web.phrases.table import Phrases
 
 NAMES = {"mindreaders": "bet.both", "agents": "bet.own", "same": "bet.same"}
@@ -40,7 +42,7 @@ def share_of(pair: tuple[int, int], t: Phrases) -> str:
 
 
 def certainty(rows: Sequence[ModeRow], t: Phrases, question: Question = "turns") -> str:
-    """If chance can explain the difference, or hide one; '' where nothing is told, or where a bet on hits is decided."""
+    """If chance can explain the difference, or hide one; '' where nothing is told, and for hits that decide a bet."""
     right, found = truth(rows, question), difference(rows, question)
     if found.value is None or right == "same":
         return ""
@@ -49,6 +51,18 @@ def certainty(rows: Sequence[ModeRow], t: Phrases, question: Question = "turns")
     if question != "turns" or found.low is None or found.high is None:
         return ""
     return t.plain("answer.sure", low=t.number(found.low), high=t.number(found.high))
+
+
+def foreign_sentence(lives: Iterable[Live], tongues: Mapping[str, str], t: Phrases) -> str:
+    """How many finished talks are in another language, so that their hits do not count; '' for none."""
+    found = [tongues[live.spec.scenario.id] for live in lives if live.completed and live.foreign]
+    return t.plain("answer.foreign", count=len(found), tongue=tongue_in(found, t)) if found else ""
+
+
+def tongue_in(tongues: Iterable[str], t: Phrases) -> str:
+    """In which language something is, or is to be, written."""
+    name, *more = {f"tongue.{each}" for each in tongues}
+    return t.plain("tongue.other" if more or name not in t.texts else name)
 
 
 def contest_sentence(won: int, lost: int, ties: int, t: Phrases) -> str:
@@ -77,7 +91,9 @@ def bets_sentence(bets: Bets, t: Phrases) -> str:
     """How many players could tell from a talk of others what its players saw."""
     if not bets.count:
         return t.plain("room.bets_none")
-    return t.plain("room.bets_saw", right=bets.right, count=bets.count)
+    told, found = t.plain("room.bets_saw", right=bets.right, count=bets.count), share(bets.right, bets.count)
+    guessing = found.low is not None and found.high is not None and found.low <= 0.5 <= found.high
+    return f"{told} {t.plain('room.bets_chance')}" if guessing else told
 
 
 def guessed(bets: Bets, rows: Sequence[ModeRow], t: Phrases) -> list[str]:
