@@ -132,10 +132,16 @@ def test_a_talk_in_another_language_has_no_hits_and_the_class_is_told(tmp_path: 
             False, False, True
         ], "who has written German is told so"  # fmt: skip
         until(lambda: live.completed)
+        teacher = f"/class/teacher?key={hall.opening.teacher}"
+        assert "Gib deine Tipps auf dem Handy ab." in one.get(teacher).text
+        for client in clients:
+            page = client.get("/class").text
+            client.post("/class/bet", data={"csrf": field(page, "csrf"), "turns": "same", "hits": "same"})
+        assert "kein Tipp steht mehr aus" in one.get(teacher).text
         hall.reveal()
         talk = results.outcome_of(live)
         assert live.foreign and talk is not None and talk.hit is None and talk.turns
-        for page in (one.get("/class").text, one.get(f"/class/teacher?key={hall.opening.teacher}").text):
+        for page in (one.get("/class").text, one.get(teacher).text):
             assert "1 Gespräch war nicht auf Englisch: Seine frühen Treffer zählen nicht." in page
         assert "telltale" not in one.get("/class").text.split("Dein Gespräch</h2>")[1]
     with hall_at(path, "mutual_friends_01") as hall:
@@ -165,3 +171,9 @@ def test_bets_of_several_talks_are_called_bets() -> None:
     given = results.Bets((), {"turns": {"mindreaders": 5, "agents": 2, "same": 0}})
     (told,) = telling.guessed(given, rows_of([8, 9, 9], [4, 4, 5]), english())
     assert "5 bets on everything in view, 2 on each its own side" in told and "Right: Both" in told
+
+
+def test_right_bets_are_compared_with_guessing() -> None:
+    for right, chance in ((8, True), (13, False)):
+        row = results.BetRow("mindreaders", right, 13 - right, right)
+        assert telling.bets_sentence(results.Bets((row,), {}), english()).endswith("by guessing.") is chance

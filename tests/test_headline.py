@@ -299,3 +299,13 @@ def test_no_design_is_proposed_where_it_would_fail(changes: dict[str, Any]) -> N
     assert "localsim design" not in last and "a pilot of several scenarios" in last
     by_seeds = compared("information", 0.3, 0.2, effect=None, icc=-0.2)
     assert "localsim design" in headline(DATA, [by_seeds]).sentences[-1], "seeds of a scenario vary"
+
+
+def test_scenarios_that_one_mode_alone_has_played_are_told() -> None:
+    row = replace(compared("information", -2.0, 0.9, TURNS, first="agents", second="mindreaders"), unpaired=(1, 3))
+    told = [each for each in headline(DATA, [row]).sentences if "pair" in each]
+    assert told == [
+        "Mutual friends: seeing every side is compared on 12 scenarios that both agents and mindreaders completed; "
+        "1 of agents and 3 of mindreaders have no pair."
+    ]
+    assert not [each for each in headline(DATA, [replace(row, unpaired=(0, 0))]).sentences if "pair" in each]
