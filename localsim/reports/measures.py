@@ -265,8 +265,6 @@ def number(measure: Measure, cell: Cell) -> Number:
     """Return a measure of one cell as a report shows it, rounded to four places."""
     own = of_family(measure, cell.family)
     value, low, high = (None if end is None else round(end, 4) for end in estimate(measure, cell)[:3])
-    if measure.summed == "excess" and value is not None and low is not None:
-        low = max(low, min(value, -1.0))  # a share beyond chance has no least value of its own
     judged = cell.judged(own) if measure.kind == "position" or measure.summed == "excess" else None
     return Number(measure.kind, value, low, high, judged, cell.alike(own))
 

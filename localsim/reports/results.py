@@ -23,6 +23,11 @@ class Number:
     alike: int = 0
     """Episodes of several scenarios that all have this value, so that it has no interval; else 0."""
 
+    def __post_init__(self) -> None:
+        """End the interval of a share at what is possible: one beyond chance has no least value of its own."""
+        if self.kind == "share" and self.low is not None and self.value is not None:
+            object.__setattr__(self, "low", max(self.low, min(self.value, -1.0)))
+
     @property
     def interval(self) -> tuple[float, float] | None:
         """The ends of the interval; None if it has none."""
