@@ -302,7 +302,7 @@ def test_no_design_is_proposed_where_it_would_fail(changes: dict[str, Any]) -> N
 
 
 def test_scenarios_that_one_mode_alone_has_played_are_told() -> None:
-    row = replace(compared("information", -2.0, 0.9, TURNS, first="agents", second="mindreaders"), unpaired=(1, 3))
+    row = replace(compared("information", 0.3, 0.9, first="agents", second="mindreaders"), unpaired=(1, 3))
     told = [each for each in headline(DATA, [row]).sentences if "pair" in each]
     assert told == [
         "Mutual friends: seeing every side is compared on 12 scenarios that both agents and mindreaders completed; "
