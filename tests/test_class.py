@@ -336,6 +336,7 @@ def test_a_missing_partner_is_played_by_the_computer(tmp_path: Path, monkeypatch
         page = phone.get("/class").text
         page = phone.post("/class/computer", data={"csrf": field(page, "csrf")}).text
         assert "is played by the computer" in page
+        assert "<small>with the computer</small>" in phone.get(f"/class/teacher?key={hall.opening.teacher}").text
     rows = Store(tmp_path / "m.duckdb").rows("SELECT DISTINCT model FROM v_episodes")
     assert len(rows) == 1 and "human" in rows[0]["model"] and "scripted" in rows[0]["model"]
 

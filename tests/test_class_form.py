@@ -54,6 +54,7 @@ def test_a_form_begins_the_class_that_the_command_line_begins(tmp_path: Path, mo
                     return
                 assert "Eine Klasse starten" in page and '<option value="es" lang="es">Español' in page
                 assert 'value="mutual_friends_01" selected' in page
+                assert ">immer programmierte Spieler<" in page and "Scripted players" not in page
                 csrf = field(page, "csrf")
                 for wrong in WRONG:
                     answer = browser.post(FORM, data={"csrf": csrf, **CHOICE, **wrong})

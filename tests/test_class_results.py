@@ -6,9 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from starlette.testclient import TestClient
+
 from localsim.conversation.episode import Mode
+from localsim.reports.evidence.turns import hits_in
 from localsim.store.database import Store
+from localsim.store.episodes import load_episode
 from localsim.web.classroom import results, telling
+from localsim.web.classroom.hall import Hall
 from localsim.web.classroom.seats import MODES
 from localsim.web.phrases.table import english
 from tests.test_class import app_of, hall_at, joined
@@ -31,6 +36,9 @@ def rows_of(own: Sequence[int], both: Sequence[int], hits: tuple[int, int] = (0,
 def test_the_answer_names_the_amount_and_whether_chance_can_make_it() -> None:
     t = english()
     few, many = rows_of([6, 9], [3, 5]), rows_of([8, 9, 10, 9] * 3, [4, 5, 4, 5] * 3)
+    assert telling.finding(rows_of([4, 4, 5], [2, 3, 3, 3]), t).endswith("1.5 turns fewer: 2.8 instead of 4.3."), (
+        "the difference is that of the means that are shown"
+    )
     assert telling.finding(few, t) == "Who saw everything needed 3.5 turns fewer: 4 instead of 7.5."
     assert "chance can make" in telling.certainty(few, t) and "rarely" in telling.certainty(many, t)
     (low, high) = results.difference(many)[1:3]
@@ -44,10 +52,22 @@ def test_the_answer_names_the_amount_and_whether_chance_can_make_it() -> None:
     assert "about the same" in telling.finding(same, t) and "hide" in telling.certainty(same, t)
     many = rows_of([8, 8, 8, 9] * 6, [8, 9, 8, 8] * 6)
     assert results.truth(many, "turns") == "same" and telling.certainty(many, t) == ""
-    assert results.truth(same, "turns") == "same" and results.truth(few, "turns") == "mindreaders"
+    assert results.truth(same, "turns") is results.truth(few, "turns") is None, "two talks decide nothing"
+    assert results.truth(rows_of([8, 9, 10], [4, 4, 5]), "turns") == "mindreaders"
+    assert results.truth(rows_of([4, 4, 5], [8, 9, 10]), "turns") == "agents"
+    assert results.truth(rows_of([4, 4, 9], [2, 3, 3, 3]), "turns") is None, "chance can make it"
+    assert results.truth(rows_of([1], [1]), "turns") is results.truth(rows_of([5] * 3, [1] * 3), "turns") is None
     assert telling.finding(rows_of([8], [9]), t) == "Who saw everything needed one turn more: 9 instead of 8."
-    assert results.truth(rows_of([8] * 3, [4] * 3, (0, 2)), "hits") == "mindreaders"
-    assert results.truth(rows_of([8] * 3, [4] * 3, (1, 1)), "hits") == "same"
+    assert results.truth(rows_of([8] * 3, [4] * 3, (0, 3)), "hits") == "mindreaders"
+    assert results.truth(rows_of([8] * 3, [4] * 3, (3, 0)), "hits") == "agents"
+    for hits in ((0, 2), (1, 1), (2, 3)):
+        assert results.truth(rows_of([8] * 3, [4] * 4, hits), "hits") is None, "one talk more or less would undo it"
+    assert results.truth(rows_of([8] * 999, [4] * 999, (300, 310)), "hits") == "same"
+    ends = results.difference(rows_of([8] * 70, [4] * 80, (56, 48)), "hits")[:3]
+    assert [round(end or 0, 4) for end in ends] == [-0.2, -0.3339, -0.0524], "Newcombe 1998, table II (a), method 10"
+    undecided = telling.guessed(results.Bets((), {"hits": dict.fromkeys(MODES, 1) | {"same": 1}}),
+                                rows_of([8] * 3, [4] * 4, (2, 3)), t)  # fmt: skip
+    assert undecided[0].endswith("does not decide it. So few talks can also hide a difference.")
     assert results.truth(rows_of([8] * 2, [4] * 3, (0, 3)), "hits") is None, "two talks are too few to judge a guess"
     assert results.truth([few[0], results.ModeRow("mindreaders")], "hits") is None
     broken = [results.ModeRow(row.mode, [replace(talk, fault="repeats itself") for talk in row.talks]) for row in few]
@@ -63,6 +83,19 @@ def test_turns_after_the_goal_do_not_count() -> None:
     assert results.counted("ultimatum", 8, 3) == results.counted(None, 8, 3) == 8, "so does a game"
 
 
+def written(hall: Hall, clients: Sequence[TestClient], lines: Sequence[str]) -> list[str]:
+    """Let two phones write these lines, and end the talk with the last; return the page before each line is sent."""
+    (live,), pages = hall.live.values(), []
+    for number, words in enumerate(lines):
+        until(lambda: any(hall.ways(live, role) for role in live.meeting.people))
+        role = next(role for role in live.meeting.people if hall.ways(live, role))
+        speaker = clients[live.meeting.people[role] - 1]
+        pages.append(page := speaker.get("/class").text)
+        said = {"csrf": field(page, "csrf"), "turn": str(number), "text": words}
+        speaker.post("/class/say", data=said | ({"leave": "1"} if number == len(lines) - 1 else {}))
+    return pages
+
+
 def test_a_class_counts_a_search_up_to_the_turn_that_decides_it(tmp_path: Path) -> None:
     path = tmp_path / "g.duckdb"
     with hall_at(path, "mutual_friends_01") as hall, app_of(hall) as one, app_of(hall) as two:
@@ -70,14 +103,8 @@ def test_a_class_counts_a_search_up_to_the_turn_that_decides_it(tmp_path: Path) 
         for client in clients:
             joined(client)
         (live,) = hall.live.values()
-        for number, words in enumerate(("Do you know Jasper?", "Yes, I know Jasper!", "Great!", "Goodbye!")):
-            until(lambda: any(hall.ways(live, role) for role in live.meeting.people))
-            role = next(role for role in live.meeting.people if hall.ways(live, role))
-            speaker = clients[live.meeting.people[role] - 1]
-            page = speaker.get("/class").text
-            assert "Have you reached your goal? Then tick this" in page
-            said = {"csrf": field(page, "csrf"), "turn": str(number), "text": words}
-            speaker.post("/class/say", data=said | ({"leave": "1"} if number == 3 else {}))
+        pages = written(hall, clients, ("Do you know Jasper?", "Yes, I know Jasper!", "Great!", "Goodbye!"))
+        assert all("Have you reached your goal? Then tick this" in page for page in pages)
         until(lambda: live.completed)
         talk = results.outcome_of(live)
         assert talk is not None and talk.success == 1 and talk.turns == 2 and len(live.turns) == 4
@@ -89,6 +116,37 @@ def test_a_class_counts_a_search_up_to_the_turn_that_decides_it(tmp_path: Path) 
         hall.end()
         until(lambda: hall.register.closed)
     assert [each.turns for each in results.earlier(Store(path), run_id).talks] == [2]
+
+
+def test_a_talk_in_another_language_has_no_hits_and_the_class_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "g.duckdb"
+    with hall_at(path, "mutual_friends_01") as hall, app_of(hall, "de") as one, app_of(hall, "de") as two:
+        clients = [one, two]
+        for client in clients:
+            joined(client)
+        (live,) = hall.live.values()
+        pages = written(
+            hall, clients, ("Kennst du vielleicht auch Jasper?", "Ja, den kenne ich auch gut!", "Also dann, tschüss!")
+        )
+        assert ["class=\"box\" role=\"alert\"" in page and "Schreib auf Englisch" in page for page in pages] == [
+            False, False, True
+        ], "who has written German is told so"  # fmt: skip
+        until(lambda: live.completed)
+        teacher = f"/class/teacher?key={hall.opening.teacher}"
+        assert "Gib deine Tipps auf dem Handy ab." in one.get(teacher).text
+        for client in clients:
+            page = client.get("/class").text
+            client.post("/class/bet", data={"csrf": field(page, "csrf"), "turns": "same", "hits": "same"})
+        assert "kein Tipp steht mehr aus" in one.get(teacher).text
+        hall.reveal()
+        talk = results.outcome_of(live)
+        assert live.foreign and talk is not None and talk.hit is None and talk.turns
+        for page in (one.get("/class").text, one.get(teacher).text):
+            assert "1 Gespräch war nicht auf Englisch: Seine frühen Treffer zählen nicht." in page
+        assert "telltale" not in one.get("/class").text.split("Dein Gespräch</h2>")[1]
+    with hall_at(path, "mutual_friends_01") as hall:
+        assert hall.live[1].foreign and not hall.live[1].hits, "after a restart"
+        assert hits_in(load_episode(hall.store, live.episode_id)), "the rules did not understand the question"
 
 
 def test_a_class_in_which_nobody_saw_the_other_side_is_shown_a_scripted_talk(tmp_path: Path) -> None:
@@ -111,5 +169,11 @@ def test_a_class_in_which_nobody_saw_the_other_side_is_shown_a_scripted_talk(tmp
 
 def test_bets_of_several_talks_are_called_bets() -> None:
     given = results.Bets((), {"turns": {"mindreaders": 5, "agents": 2, "same": 0}})
-    (told,) = telling.guessed(given, rows_of([8, 9], [4, 4]), english())
+    (told,) = telling.guessed(given, rows_of([8, 9, 9], [4, 4, 5]), english())
     assert "5 bets on everything in view, 2 on each its own side" in told and "Right: Both" in told
+
+
+def test_right_bets_are_compared_with_guessing() -> None:
+    for right, chance in ((8, True), (13, False)):
+        row = results.BetRow("mindreaders", right, 13 - right, right)
+        assert telling.bets_sentence(results.Bets((row,), {}), english()).endswith("by guessing.") is chance

@@ -261,6 +261,9 @@ def test_peeking_is_told_with_its_interval_and_only_above_chance_as_found() -> N
     )
     nobody = told_of_peeking(agents=(-0.3, -0.48, -0.06, 10), script=(0.1, -0.3, 0.2, 10))
     assert nobody.endswith("was not found in agents (at most 0%), script (at most 20%)."), "no share is below 0"
+    for ends in ((1.0, -1.0, 1.0, 2), (1.0, None, None, 2), (0.4, -1.0, 0.8, 2)):
+        assert str(Number("share", *ends)) == "– (2 judged)", "a table prints no number that no sentence tells"
+    assert str(Number("share", 1.0, 0.26, 1.0, 5)) == "100% [26%, 100%]" and str(Number("share", 1.0)) == "100%"
     some = told_of_peeking(agents=(0.1, -0.3, 0.2, 10), mindreaders=(1.0, -0.33, 1.0, 3))
     assert some.endswith("in agents (at most 20%); too few were judged to tell in mindreaders."), (
         "it can be none or all"
@@ -296,3 +299,13 @@ def test_no_design_is_proposed_where_it_would_fail(changes: dict[str, Any]) -> N
     assert "localsim design" not in last and "a pilot of several scenarios" in last
     by_seeds = compared("information", 0.3, 0.2, effect=None, icc=-0.2)
     assert "localsim design" in headline(DATA, [by_seeds]).sentences[-1], "seeds of a scenario vary"
+
+
+def test_scenarios_that_one_mode_alone_has_played_are_told() -> None:
+    row = replace(compared("information", 0.3, 0.9, first="agents", second="mindreaders"), unpaired=(1, 3))
+    told = [each for each in headline(DATA, [row]).sentences if "pair" in each]
+    assert told == [
+        "Mutual friends: seeing every side is compared on 12 scenarios that both agents and mindreaders completed; "
+        "1 of agents and 3 of mindreaders have no pair."
+    ]
+    assert not [each for each in headline(DATA, [replace(row, unpaired=(0, 0))]).sentences if "pair" in each]

@@ -73,10 +73,19 @@ def test_the_star_of_a_guess_says_so_where_it_stands(tmp_path: Path) -> None:
     plan = Plan(tuple(find_scenarios(list(prepared()[0]))), MODES, model=PEEKS, seed=1)
     run_id = start(plan, store, Quiet(), lambda _: None).run_id
     with client_of(store) as client:
-        pages = re.findall(r'href="(/compare[^"]+)"', client.get(f"/runs/{run_id}").text)
+        whole = client.get(f"/runs/{run_id}").text
+        cells = whole.split("<tbody>")[1].split("</tbody>")[0]
+        counts = re.findall(r'<span class="leak (hit[^"]*)">★ 1</span>', cells)
+        assert counts == ["hit", "hit lucky", "hit"] * 2, "grey wherever guesses are counted"
+        totals = re.findall(r'<span class="leak (hit[^"]*)">★ 2</span> \(([\d.]+) by chance\)', whole)
+        assert [name for name, _ in totals] == ["hit", "hit lucky", "hit"]
+        assert float(totals[1][1]) > 2 * float(totals[0][1]) == 2 * float(totals[2][1]) > 0, "who asks more hits more"
+        pages = re.findall(r'href="(/compare[^"]+)"', whole)
         assert len(pages) == 2
         for page in pages:
-            stars = re.findall(r"</span> (untold hit[^<]*)</summary>", client.get(unescape(page)).text)
+            text = client.get(unescape(page)).text
+            assert re.findall(r'class="leak (hit[^"]*)"', text) == ["hit", "hit lucky", "hit"], "in the boxes, too"
+            stars = re.findall(r"</span> (untold hit[^<]*)</summary>", text)
             assert stars == ["untold hit", f"untold hit: {LUCKY}", "untold hit"], "script, agents and mindreaders"
 
 

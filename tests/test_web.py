@@ -23,7 +23,7 @@ from localsim.evaluators.base import Asked
 from localsim.reports.compose.alone import report
 from localsim.reports.evidence.turns import hits_in
 from localsim.reports.figures import pairs
-from localsim.reports.render.html import opening
+from localsim.reports.render.html import interval_of, opening
 from localsim.reports.results import Number
 from localsim.runs import telling
 from localsim.runs import words as wording
@@ -312,6 +312,7 @@ def test_a_bar_leaves_out_a_name_that_is_not_there_and_an_interval_ends_at_what_
     _, bars = asking._chart(["mode", "see", "n"], [("agents", None, 2), ("script", "goal", 4)])
     assert [bar.label for bar in bars] == ["agents", "script · goal"]
     assert str(Number("share", -0.25, -3.9, 1.0)) == "-25% [-100%, 100%]"
+    assert interval_of(Number("share", -0.25, -3.9, 1.0)) == "−100 to 100%", "the same on a page"
 
 
 def test_the_prompt_of_a_turn_is_the_stored_one_and_holds_the_own_side_alone(

@@ -78,9 +78,7 @@ def _fitting(table: document.Table, width: int) -> Sequence[Sequence[str]]:
     widths = [max(map(len, column)) for column in zip(list(map(str, table.heads)), *rows, strict=True)]
     if sum(widths) + 2 * (len(widths) - 1) <= width:
         return rows
-    plain = (
-        [Number(each.kind, each.value) if isinstance(each, Number) else each for each in row] for row in table.rows
-    )
+    plain = ([each.alone if isinstance(each, Number) else each for each in row] for row in table.rows)
     return [list(map(str, row)) for row in plain]
 
 

@@ -23,17 +23,37 @@ class Number:
     alike: int = 0
     """Episodes of several scenarios that all have this value, so that it has no interval; else 0."""
 
+    def __post_init__(self) -> None:
+        """End the interval of a share at what is possible: one beyond chance has no least value of its own."""
+        if self.kind == "share" and self.low is not None and self.value is not None:
+            object.__setattr__(self, "low", max(self.low, min(self.value, -1.0)))
+
     @property
     def interval(self) -> tuple[float, float] | None:
         """The ends of the interval; None if it has none."""
         return None if self.low is None or self.high is None else (self.low, self.high)
 
+    @property
+    def undecided(self) -> bool:
+        """True for a share beyond chance, such as peeking, that so few judged episodes cannot tell.
+
+        It can be none and all, or none and as far below chance as is shown; without an interval it can be anything.
+        """
+        if self.kind != "share" or self.n is None or self.value is None:
+            return False
+        low, high = self.interval or (-1.0, 1.0)
+        return low <= 0 and (high >= 1 or low <= -1)
+
+    @property
+    def alone(self) -> Number:
+        """The number without its interval; itself if the interval alone keeps its value from being told."""
+        return self if self.undecided else Number(self.kind, self.value)
+
     def __str__(self) -> str:
-        """Return the value with its interval, as a terminal or a document prints it."""
-        low = self.low
-        if self.kind == "share" and low is not None and self.value is not None:
-            low = max(low, min(self.value, -1.0))  # a difference from chance has no lower bound of its own
-        text = text_of(self.value, low, self.high, ".0%" if self.kind == "share" else ".2f")
+        """Return the value with its interval, as a terminal or a document prints it; – for one that cannot be told."""
+        if self.undecided:
+            return f"– ({self.n} judged)"
+        text = text_of(self.value, self.low, self.high, ".0%" if self.kind == "share" else ".2f")
         return f"{text} in all {self.alike}" if self.alike else text
 
     def as_json(self, key: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from localsim.reports.compose.alone import beginning
 from localsim.reports.document import Table
 from localsim.reports.evidence.marks import Mark, kind_of
 from localsim.reports.evidence.rubrics import choices, rubric_rows
-from localsim.reports.evidence.turns import MarkedTurn, marked_turns, tenths, verdict_on
+from localsim.reports.evidence.turns import MarkedTurn, is_lucky, marked_turns, tenths, verdict_on
 from localsim.reports.figures import pairs, references
 from localsim.reports.measures import heading_of
 from localsim.reports.render.html import Opening, opening
@@ -132,6 +132,16 @@ class Column:
         turns = [row.turns for row in self.rows if row.status == "completed"]
         return sum(turns) / len(turns) if turns else None
 
+    @property
+    def lucky(self) -> bool:
+        """True if its untold hits are luck, since nobody sees the other side."""
+        return all(map(is_lucky, self.rows))
+
+    @property
+    def by_chance(self) -> float:
+        """The number of untold hits to expect by chance."""
+        return sum(row.by_chance for row in self.rows)
+
     def total(self, count: str) -> int:
         """The sum of `disclosed`, `omniscient` or `hits`."""
         return round(sum(float(getattr(row, count)) for row in self.rows))
@@ -158,8 +168,9 @@ class Matrix:
 
 def matrix(store: Store, run_id: str, chosen: EpisodeFilter, size: int = SCENARIOS_ON_A_PAGE) -> Matrix:
     """The episodes of a run that pass a filter, `size` scenarios on a page."""
-    hits = [family.hits.score for family in map(family_of, page_queries.families_of_run(store, run_id)) if family.hits]
-    rows = page_queries.episodes_of_run(store, run_id, chosen, hits)
+    counted = [family.hits for family in map(family_of, page_queries.families_of_run(store, run_id)) if family.hits]
+    hits, chances = [each.score for each in counted], [each.chance for each in counted]
+    rows = page_queries.episodes_of_run(store, run_id, chosen, hits, chances)
     every: Counter[tuple[str, Key]] | None = None
     if chosen.status or chosen.outcome or chosen.leaks or chosen.words:
         unselected = replace(chosen, status="", outcome="", leaks="", words="")
@@ -241,6 +252,11 @@ class MarkedEpisode:
     def hits(self) -> int:
         """The number of turns that are untold hits."""
         return sum(bool(turn.hit) for turn in self.turns)
+
+    @property
+    def lucky(self) -> bool:
+        """True if its untold hits are luck, since nobody sees the other side."""
+        return is_lucky(self.episode)
 
     @property
     def strange(self) -> bool:

@@ -38,6 +38,12 @@ def in_others(texts: Iterable[str], language: str) -> list[bool]:
     return [guess != language and sure >= SURE for guess, sure in guesses]
 
 
+@lru_cache(maxsize=1024)
+def is_foreign(words: str, language: str) -> bool:
+    """Return True if all the words of a speaker, one text, are in another language than `language` ('': unknown)."""
+    return bool(language) and long_enough(words) and in_others([words], language)[0]
+
+
 def long_enough(text: str) -> bool:
     """Return True if a text has enough letters to show its language."""
     return len("".join(char for char in text if char.isalpha()).encode("utf-8", "replace")) >= LEAST_BYTES

@@ -25,6 +25,7 @@ from localsim.store.conditions import Condition, conditions_of
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode, load_episode, transcript_of
 from localsim.store.queries import reports as queries
+from localsim.store.queries.pages import Sibling
 
 _UNLIKELY = 0.05
 """Probability up to which chance is no explanation of untold hits."""
@@ -91,7 +92,7 @@ def hits_in(episode: StoredEpisode) -> dict[int, str]:
     return {turn: told for row in found for turn in json.loads(row["turns_json"] or "[]")}
 
 
-def is_lucky(episode: StoredEpisode) -> bool:
+def is_lucky(episode: StoredEpisode | Sibling) -> bool:
     """Return True if nobody saw the other side, so that a hit is luck or a missed inference."""
     return episode.mode in ("agents", "people") and not episode.see
 

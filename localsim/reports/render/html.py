@@ -307,6 +307,11 @@ class Panel:
         ends = [each.replace("-", "−") for each in ends]
         return [ends[0], "", ends[2]] if self.bottom else ends  # it is named at its ends and at 0 then
 
+    def number(self, row: Result) -> Number:
+        """Return what is drawn of a row: nothing of a value that cannot be told."""
+        found = row.number(self.measure.key)
+        return Number(found.kind, n=found.n) if found.undecided else found
+
     def place(self, value: float) -> float:
         """Return the place of a value; of one beyond the axis, its end."""
         return max(0.0, min(1.0, (value - self.bottom) / (self.top - self.bottom)))
@@ -318,8 +323,8 @@ class Panel:
 
 def panel(measure: Measure, rows: Sequence[Result]) -> Panel:
     """Return the chart of a measure; its axis begins at 0, or below it if an estimate or an interval does."""
-    numbers = [row.number(measure.key) for row in rows]
     found = Panel(measure, rows, 0.0, 1.0)
+    numbers = list(map(found.number, rows))
     top = _axis_end(numbers, found.paper.values()) if measure.kind == "number" else 1.0
     # A fourth, half or the whole of the axis stands below 0 if an estimate or an interval does.
     least = min(end for each in numbers for end in (each.value, each.low, 0.0) if end is not None)
@@ -336,7 +341,7 @@ def _axis_end(numbers: Sequence[Number], paper: Iterable[float]) -> float:
 
 def number_of(number: Number) -> str:
     """Return the value of a number as a page prints it."""
-    return text_of(number.value, number.kind)
+    return NONE if number.undecided else text_of(number.value, number.kind)
 
 
 def text_of(value: float | None, kind: Kind, digits: int = 2) -> str:
@@ -347,7 +352,9 @@ def text_of(value: float | None, kind: Kind, digits: int = 2) -> str:
 
 
 def interval_of(number: Number) -> str:
-    """Return what a page prints beside a value: its interval, or that it is the same everywhere; '' for neither."""
+    """Return what stands beside a value: its interval, that it is the same everywhere, or how few were judged."""
+    if number.undecided:
+        return f"{number.n} judged"
     if number.alike:
         return f"in all {number.alike}"
     if number.interval is None:

@@ -7,7 +7,6 @@ not play (`playing`).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
@@ -15,7 +14,17 @@ from localsim.families import in_order
 from localsim.reports.comparison import Compared
 from localsim.reports.document import Report
 from localsim.reports.evidence.interviews import answered
-from localsim.reports.validity.findings import CAUSES, EXPLORATORY, Answer, Finding, Headline, effect, finding, known_of
+from localsim.reports.validity.findings import (
+    CAUSES,
+    EXPLORATORY,
+    Answer,
+    Finding,
+    Headline,
+    effect,
+    finding,
+    known_of,
+    scenarios,
+)
 from localsim.stats import grouped
 
 SUCCESS, LENGTH = "success_rate", "turns"
@@ -99,6 +108,8 @@ def _answer(family: str, model: str, data: Report, compared: Sequence[Compared],
     ceiling = findings.get(INFORMATION)
     if turns_of and measure == SUCCESS and ceiling and ceiling.flat and ceiling.levels[0] and turns_of.test.difference:
         sentences.insert(1, f"{title}: {effect(CAUSES[INFORMATION], found_in(turns_of, turns), LENGTH)}.")
+    sentences += [_left_out(title, CAUSES[name], of_measure[name]) for name, each in findings.items()
+                  if each and any(of_measure[name].unpaired)]  # fmt: skip
     peeking = _peeking(family, model, title, data)
     sentences += [peeking] if peeking not in ("", "unknown") else []
     if absent := [CAUSES[name] for name, each in findings.items() if each is None]:
@@ -115,6 +126,13 @@ def _answer(family: str, model: str, data: Report, compared: Sequence[Compared],
         ranking=_ranking(title, data, own, names if measure == SUCCESS else (), turns),
         sentences=sentences,
     )
+
+
+def _left_out(title: str, cause: str, row: Compared) -> str:
+    """Return the sentence on scenarios that only one of two modes has, as in a class whose phones draw theirs."""
+    first, second = row.unpaired
+    both = f"{scenarios(row.test.scenarios)} that both {row.first} and {row.second} completed"
+    return f"{title}: {cause} is compared on {both}; {first} of {row.first} and {second} of {row.second} have no pair."
 
 
 def found_in(row: Compared, turns: Turns = lambda *_: False) -> Finding:
@@ -193,15 +211,13 @@ def _peeking(family: str, model: str, title: str, data: Report) -> str:
     for row in cells:
         found = row.number(PEEKING)
         judged = f", {found.n} of {row.completed} judged" if found.n is not None and found.n < row.completed else ""
-        # An interval may not be wider than all that peeking can be, -100% to 100%, nor hold both none and all of it.
-        low, high = found.interval or (-math.inf, math.inf)
-        if high - low > 2 or (low <= 0 and high >= 1):
+        if found.undecided or found.interval is None:
             few.append(row.condition)
-        elif low > 0:
+        elif found.interval[0] > 0:
             ends = f"95% interval {found.low:.0%} to {found.high:.0%}"
             used.append(f"{row.condition} ({found.value:.0%}, {ends}{judged})")
         else:
-            lucky.append(f"{row.condition} (at most {max(0.0, high):.0%}{judged})")
+            lucky.append(f"{row.condition} (at most {max(0.0, found.interval[1]):.0%}{judged})")
     if not used and not lucky:
         return "unknown" if cells else ""
     parts = [f"was found in {', '.join(used)}"] if used else []

@@ -21,11 +21,12 @@ from localsim.store.queries import condition_sql
 _EPISODES = (
     "WITH found AS (SELECT e.episode_id, e.scenario_id, e.title, coalesce(e.family, 'everyday') AS family, e.mode, "
     "e.see, e.model, e.episode_index, e.status, coalesce(t.turns, 0) AS turns, s.success, "
-    "coalesce(s.hits, 0) AS hits, "
+    "coalesce(s.hits, 0) AS hits, coalesce(s.by_chance, 0) AS by_chance, "
     "coalesce(l.disclosed, 0) AS disclosed, "
     "coalesce(l.early, 0) AS early, coalesce(l.omniscient, 0) AS omniscient FROM v_episodes e "
     "LEFT JOIN (SELECT episode_id, any_value(value) FILTER (name = 'success') AS success, "
-    "sum(value) FILTER (list_contains(?, name)) AS hits FROM v_scores WHERE run_id = ? AND newest GROUP BY 1) s "
+    "sum(value) FILTER (list_contains(?, name)) AS hits, "
+    "sum(value) FILTER (list_contains(?, name)) AS by_chance FROM v_scores WHERE run_id = ? AND newest GROUP BY 1) s "
     "ON s.episode_id = e.episode_id "
     "LEFT JOIN (SELECT episode_id, count(*) AS turns FROM v_turns WHERE run_id = ? AND speaker <> '' GROUP BY 1) t "
     "ON t.episode_id = e.episode_id "
@@ -113,6 +114,8 @@ class EpisodeRow(Sibling):
     """None where it is not scored."""
     hits: float
     """Untold hits."""
+    by_chance: float
+    """Those to expect of players who know their own side only."""
     disclosed: int
     early: int
     """Facts that were disclosed too early."""
@@ -231,13 +234,18 @@ def results(store: Store, runs: Sequence[str]) -> list[ResultRow]:
     )
 
 
-def episodes_of_run(store: Store, run_id: str, chosen: EpisodeFilter, hits: Sequence[str]) -> list[EpisodeRow]:
-    """The episodes of a run that pass a filter, by family, scenario and index; the scores `hits` are untold hits."""
+def episodes_of_run(
+    store: Store, run_id: str, chosen: EpisodeFilter, hits: Sequence[str], chances: Sequence[str] = ()
+) -> list[EpisodeRow]:
+    """The episodes of a run that pass a filter, by family, scenario and index.
+
+    The scores `hits` are untold hits, and `chances` their number by chance.
+    """
     condition, values = chosen.condition()
     return store.select(
         EpisodeRow,
         f"{_EPISODES} SELECT * FROM found WHERE {condition} ORDER BY family, scenario_id, episode_index",
-        [list(hits), run_id, run_id, run_id, run_id, *values],
+        [list(hits), list(chances), run_id, run_id, run_id, run_id, *values],
     )
 
 

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from localsim.backends.scripted import PREFIX
+from localsim.backends.scripted import PEEKS, PREFIX
 from localsim.conversation.episode import Mode
 from localsim.errors import LocalsimError
 from localsim.machine.room import addresses
@@ -53,6 +53,7 @@ def _page(request: Request, given: Mapping[str, str], scenarios: tuple[str, ...]
         chosen_scenarios=scenarios,
         modes=tuple(_MODES),
         partners=players(PREFIX),
+        own={PEEKS: "peeks", PREFIX: "scripted"},
         languages=[(name, find(name).name) for name in languages()],
         hosts=list(dict.fromkeys([*first, *(address for _, address in addresses()), HOST])),
         here=HOST,

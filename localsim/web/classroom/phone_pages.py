@@ -11,6 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from localsim.conversation.transcript import Turn
+from localsim.evaluators.play.language import is_foreign
 from localsim.families import family_of
 from localsim.reports.evidence import marks
 from localsim.web.classroom import results, telling
@@ -144,6 +145,9 @@ def _values(request: Request, seat: Seat | None, state: str) -> dict[str, Any]:
         return values | {"offer": hall.waited(seat) > _ALONE_AFTER_S, "computer": hall.opening.computer}
     if live is not None:
         values |= talk_values(hall, live, hall.register.role_of(seat))
+        tongue = values["tongue"]
+        foreign = state == "talk" and is_foreign(live.words_of(values["role"]), tongue)
+        values["other_tongue"] = t("talk.write_in", tongue=telling.tongue_in([tongue], t)) if foreign else ""
     bet = seat.bets.get(live.meeting.number) if live else None
     if state in ("read", "done"):
         read = hall.to_read(seat) if len(hall.opening.modes) > 1 else None
@@ -207,6 +211,8 @@ def revealed_in(hall: Hall, rows: Sequence[results.ModeRow], t: Phrases) -> dict
     return {
         "finding": telling.finding(rows, t),
         "certainty": telling.certainty(rows, t),
+        "doubt": telling.certainty(rows, t, "hits"),
+        "foreign_talks": telling.foreign_sentence(hall.live.values(), hall.tongues, t),
         "picture": picture(rows),
         "counted": any(family.hits for family in families),
         "judged": judged,

@@ -13,7 +13,7 @@ from localsim.conversation.episode import Mode
 from localsim.families import family_of
 from localsim.families.base import SUCCESS
 from localsim.reports.evidence import playing
-from localsim.stats.intervals import CONFIDENCE, Estimate, t_quantile
+from localsim.stats.intervals import CONFIDENCE, Estimate, share, t_quantile
 from localsim.store.database import Store
 from localsim.store.queries import classes as queries
 from localsim.web.classroom.hall import Hall
@@ -22,8 +22,8 @@ from localsim.web.floor.state import Live
 
 SAME = {"turns": 1.0, "hits": 0.1}
 """Modes whose means differ by less than this have no difference: turns, and a share of talks."""
-FEWEST_JUDGED = 3
-"""With fewer talks of a mode its share of untold hits says nothing: one guess would decide the bet."""
+FEWEST = 3
+"""With fewer talks of a mode no bet is decided: one talk would decide it."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ class ModeRow:
 
     @property
     def turns(self) -> float | None:
-        """Mean of the turns that count in the finished talks; None without one."""
-        return fmean(talk.turns for talk in self.talks) if self.talks else None
+        """Mean of the turns that count in the finished talks, to the tenth that pages show; None without one."""
+        return round(fmean(talk.turns for talk in self.talks), 1) if self.talks else None
 
     @property
     def successes(self) -> tuple[int, int]:
@@ -201,7 +201,7 @@ def outcome_of(live: Live) -> Outcome | None:
     if not live.completed:
         return None
     scenario = live.spec.scenario
-    hit = bool(live.hits) if family_of(scenario.family).hits else None
+    hit = bool(live.hits) if family_of(scenario.family).hits and not live.foreign else None
     turns = counted(scenario.family, len(live.turns), live.decided)
     return Outcome(scenario.id, live.meeting.mode, live.success, turns, live.fault, hit)
 
@@ -233,15 +233,34 @@ def contest(hall: Hall, before: Earlier) -> tuple[int, int, int]:
 # ---- the answer ----------------------------------------------------------------------------------------------------
 
 
-def difference(rows: Sequence[ModeRow]) -> Estimate:
-    """How many turns more the talks of mindreaders took than those of agents, with the interval of Welch's t test.
+def difference(rows: Sequence[ModeRow], question: Question = "turns") -> Estimate:
+    """How much more the talks of mindreaders have than those of agents: turns, or the share with an untold hit.
 
-    No ends where a mode has a single talk, or no length varies: nothing shows then what chance does.
+    Turns have the interval of Welch's t test, shares that of Newcombe (1998, Statistics in Medicine 17, method 10). No
+    ends where a mode has a single talk, or no length varies: nothing shows then what chance does. No value where there
+    is nothing to compare.
     """
-    own, both = ([float(talk.turns) for talk in row.talks] for row in rows)
-    if not own or not both:
+    own, both = rows
+    if own.turns is None or both.turns is None or not all(row.plays for row in rows):
         return Estimate(None, None, None, 0)
-    value, n = fmean(both) - fmean(own), len(own) + len(both)
+    if question == "turns":
+        return _welch(both.turns - own.turns, *([float(talk.turns) for talk in row.talks] for row in rows))
+    if not own.hits[1] or not both.hits[1]:
+        return Estimate(None, None, None, 0)
+    less, more = (share(*row.hits) for row in rows)
+    value = (more.value or 0.0) - (less.value or 0.0)
+    low, high = (math.hypot(*ends) for ends in (_ends(more, less), _ends(less, more)))
+    return Estimate(value, value - low, value + high, less.n + more.n)
+
+
+def _ends(down: Estimate, up: Estimate) -> tuple[float, float]:
+    """How far the first share may lie below its value, and the second above."""
+    assert down.value is not None and down.low is not None and up.value is not None and up.high is not None
+    return down.value - down.low, up.high - up.value
+
+
+def _welch(value: float, own: Sequence[float], both: Sequence[float]) -> Estimate:
+    n = len(own) + len(both)
     if min(len(own), len(both)) < 2:
         return Estimate(value, None, None, n)
     parts = [variance(each) / len(each) for each in (own, both)]
@@ -249,24 +268,25 @@ def difference(rows: Sequence[ModeRow]) -> Estimate:
         return Estimate(value, None, None, n)
     spread = sum(part**2 / (len(each) - 1) for part, each in zip(parts, (own, both), strict=True))
     reach = t_quantile(int(sum(parts) ** 2 / spread), (1 + CONFIDENCE) / 2) * math.sqrt(sum(parts))
-    return Estimate(value, value - reach, value + reach, n)
+    middle = fmean(both) - fmean(own)
+    return Estimate(value, middle - reach, middle + reach, n)
 
 
 def truth(rows: Sequence[ModeRow], question: Question) -> Guess | None:
-    """The right answer to a question in this class; None where it has none."""
-    own, both = rows
-    if not own.finished or not both.finished or not all(row.plays for row in rows):
+    """The right answer to a question in this class; None where it does not decide it.
+
+    A half is right if its difference is not small and chance rarely makes it; then one talk more or less would not
+    undo it. No difference is right if the interval holds small ones only.
+    """
+    found = difference(rows, question)
+    least = min(row.finished if question == "turns" else row.hits[1] for row in rows)
+    if found.value is None or found.low is None or found.high is None or least < FEWEST:
         return None
-    if question == "turns":
-        more = (own.turns or 0) - (both.turns or 0)  # the mode with fewer turns wins
-    else:
-        (own_hits, own_judged), (both_hits, both_judged) = own.hits, both.hits
-        if min(own_judged, both_judged) < FEWEST_JUDGED:
-            return None
-        more = both_hits / both_judged - own_hits / own_judged
-    if abs(more) < SAME[question]:
+    if -SAME[question] < found.low and found.high < SAME[question]:
         return "same"
-    return "mindreaders" if more > 0 else "agents"
+    if found.low <= 0 <= found.high or abs(found.value) < SAME[question]:
+        return None
+    return "mindreaders" if (found.value < 0) == (question == "turns") else "agents"
 
 
 # ---- picture ---------------------------------------------------------------------------------------------------------

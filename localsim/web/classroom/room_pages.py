@@ -98,14 +98,18 @@ def _values(hall: Hall, request: Request) -> dict[str, Any]:
     with hall.changed:
         rows, bets = results.by_mode(hall), results.bets_of(hall)
         seats = [_seat_row(hall, number, t) for number in sorted(hall.register.seats)]
-        pairs = [(number, len(live.turns), live.ended) for number, live in sorted(hall.live.items())]
+        pairs = [
+            (number, len(live.turns), live.ended, len(live.meeting.people) < len(live.spec.scenario.names))
+            for number, live in sorted(hall.live.items())
+        ]
+        asked = any(state_of(hall, seat) in ("bet", "read") for seat in hall.register.seats.values() if seat.key)
         revealed = hall.register.revealed
         playing = {
             n: live for n, seat in hall.register.seats.items() if (live := hall.live_of(seat)) and not live.problem
         }
         placed = sum(live.meeting.number in hall.register.seats[n].bets for n, live in playing.items())
         shown = revealed_in(hall, rows, t) if revealed else {}
-    ended, going = sum(over for *_, over in pairs), sum(not over for *_, over in pairs)
+    ended, going = sum(over for *_, over, _ in pairs), sum(not over for *_, over, _ in pairs)
     return shown | {
         "stage": _stage(hall),
         "revealed": revealed,
@@ -121,7 +125,7 @@ def _values(hall: Hall, request: Request) -> dict[str, Any]:
         "seats": seats,
         "most_seats": hall.opening.seats if hall.opening.seats < MOST_SEATS else None,
         "pairs": pairs,
-        "do": "join" if not pairs else "talk" if going else "bet",
+        "do": "join" if not pairs else "talk" if going else "bet" if asked else "reveal",
         "time": time.strftime("%H:%M"),
         "minutes": max(0, int((time.time() - hall.opening.at) // 60)) if hall.opening.at else 0,
         "ended_talks": ended,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from localsim.stats.intervals import share
 from localsim.web.classroom.results import SAME, Bets, ModeRow, Outcome, difference, truth
+from localsim.web.classroom.seats import Question
+from localsim.web.floor.state import Live
 from localsim.web.phrases.table import Phrases
 
 NAMES = {"mindreaders": "bet.both", "agents": "bet.own", "same": "bet.same"}
@@ -20,12 +23,11 @@ def finding(rows: Sequence[ModeRow], t: Phrases) -> str:
         broken, talks = map(sum, zip(*(row.broken for row in rows if not row.plays), strict=True))
         return t.plain("answer.broken", broken=broken, talks=talks)
     means = {"both": t.number(both.turns), "own": t.number(own.turns)}
-    winner = truth(rows, "turns")
-    if winner == "same":
+    amount = round(abs(both.turns - own.turns), 1)
+    if amount < SAME["turns"]:
         told = t.plain("answer.same", **means)
     else:
-        amount = round(abs(both.turns - own.turns), 1)
-        name = "answer.fewer" if winner == "mindreaders" else "answer.more"
+        name = "answer.fewer" if both.turns < own.turns else "answer.more"
         told = t.plain(name, count=amount, amount=t.number(amount), **means)
     if all(reached == scored for reached, scored in (own.successes, both.successes)):
         return told
@@ -39,17 +41,28 @@ def share_of(pair: tuple[int, int], t: Phrases) -> str:
     return t.plain("room.of", some=pair[0], all=pair[1])
 
 
-def certainty(rows: Sequence[ModeRow], t: Phrases) -> str:
-    """If chance can explain the difference of turns, or hide one; '' where nothing is told."""
-    winner, found = truth(rows, "turns"), difference(rows)
-    if winner is None:
+def certainty(rows: Sequence[ModeRow], t: Phrases, question: Question = "turns") -> str:
+    """If chance can explain the difference, or hide one; '' where nothing is told, and for hits that decide a bet."""
+    right, found = truth(rows, question), difference(rows, question)
+    if found.value is None or right == "same":
         return ""
-    if winner == "same":
-        small = found.low is not None and found.high is not None and max(-found.low, found.high) < SAME["turns"]
-        return "" if small else t.plain("answer.hidden")
-    if found.low is None or found.high is None or found.low <= 0 <= found.high:
-        return t.plain("answer.chance")
+    if right is None:
+        return t.plain("answer.hidden" if abs(round(found.value, 9)) < SAME[question] else "answer.chance")
+    if question != "turns" or found.low is None or found.high is None:
+        return ""
     return t.plain("answer.sure", low=t.number(found.low), high=t.number(found.high))
+
+
+def foreign_sentence(lives: Iterable[Live], tongues: Mapping[str, str], t: Phrases) -> str:
+    """How many finished talks are in another language, so that their hits do not count; '' for none."""
+    found = [tongues[live.spec.scenario.id] for live in lives if live.completed and live.foreign]
+    return t.plain("answer.foreign", count=len(found), tongue=tongue_in(found, t)) if found else ""
+
+
+def tongue_in(tongues: Iterable[str], t: Phrases) -> str:
+    """In which language something is, or is to be, written."""
+    name, *more = {f"tongue.{each}" for each in tongues}
+    return t.plain("tongue.other" if more or name not in t.texts else name)
 
 
 def contest_sentence(won: int, lost: int, ties: int, t: Phrases) -> str:
@@ -78,7 +91,9 @@ def bets_sentence(bets: Bets, t: Phrases) -> str:
     """How many players could tell from a talk of others what its players saw."""
     if not bets.count:
         return t.plain("room.bets_none")
-    return t.plain("room.bets_saw", right=bets.right, count=bets.count)
+    told, found = t.plain("room.bets_saw", right=bets.right, count=bets.count), share(bets.right, bets.count)
+    guessing = found.low is not None and found.high is not None and found.low <= 0.5 <= found.high
+    return f"{told} {t.plain('room.bets_chance')}" if guessing else told
 
 
 def guessed(bets: Bets, rows: Sequence[ModeRow], t: Phrases) -> list[str]:
@@ -89,5 +104,6 @@ def guessed(bets: Bets, rows: Sequence[ModeRow], t: Phrases) -> list[str]:
             counts = {"both": given["mindreaders"], "own": given["agents"], "same": given["same"]}
             right = truth(rows, question)
             says = t.plain("room.bets_right", answer=t.plain(NAMES[right])) if right else t.plain("room.bets_open")
-            told.append(f"{t.plain(f'room.bets_{question}', **counts)} {says}")
+            doubt = certainty(rows, t, question) if question != "turns" else ""  # that of turns stands above
+            told.append(f"{t.plain(f'room.bets_{question}', **counts)} {says} {doubt}".strip())
     return told

@@ -25,7 +25,7 @@ from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.conversation.visibility import observe
 from localsim.errors import DatabaseError, LocalsimError, ModelMissing
 from localsim.evaluators.leaks import search
-from localsim.evaluators.play.language import language_of
+from localsim.evaluators.play.language import is_foreign, language_of
 from localsim.families import family_of
 from localsim.paths import db_option
 from localsim.reports.evidence.turns import hits_in
@@ -121,7 +121,7 @@ class Floor(runner.Guests):
             live.success, live.decided, live.fault, live.problem = row.success, row.decided, row.fault, row.error or ""
             live.stop_reason = row.stop_reason
             live.turns = list(transcript_of(turns.get(live.episode_id, [])).turns)
-            live.hits = tuple(hits_in(load_episode(self.store, live.episode_id)))
+            self._judge(live, hits_in(load_episode(self.store, live.episode_id)))
 
     def begin(self) -> None:
         """Open the models, take up the conversations that have not ended, and go on, all in the thread."""
@@ -313,9 +313,15 @@ class Floor(runner.Guests):
         live.decided = max(success.turns, default=None) if success and success.value == 1 else None
         counted = family_of(spec.scenario.family).hits
         marked = [each for each in scores if isinstance(each, ScoreRecord) and counted and each.name == counted.score]
-        live.hits = tuple(turn for each in marked if each.value for turn in each.turns)
+        self._judge(live, (turn for each in marked if each.value for turn in each.turns))
         plays = found.get("plays")
         live.fault = None if plays is None or plays.value is None else "" if plays.value >= 1 else plays.label or ""
+
+    def _judge(self, live: Live, hits: Iterable[int]) -> None:
+        """Keep the hits of a conversation, unless its words are not in the language that the rules read."""
+        scenario = live.spec.scenario
+        live.foreign = any(is_foreign(live.words_of(name), self.tongues[scenario.id]) for name in scenario.names)
+        live.hits = () if live.foreign else tuple(hits)
 
     def ended(self, episode: Episode) -> None:
         with self.changed:

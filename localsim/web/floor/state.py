@@ -59,6 +59,8 @@ class Live:
     success: float | None = None
     hits: tuple[int, ...] = ()
     """The turns that nobody could know from the conversation (`Family.hits`)."""
+    foreign: bool = False
+    """True if somebody wrote another language than the scenario's, so that hits are not judged."""
     decided: int | None = None
     """The last turn that is evidence of its success; None without success or evidence."""
     fault: str | None = None
@@ -68,6 +70,10 @@ class Live:
     """Why it ended, if nothing went wrong."""
     given: tuple[int, Action] | None = None
     """A turn of a person that is on its way to the disk."""
+
+    def words_of(self, name: str) -> str:
+        """All words of a speaker so far, as one text."""
+        return " ".join(turn.action.text for turn in self.turns if turn.speaker == name)
 
 
 MeetingT = TypeVar("MeetingT", bound=Meeting)
