@@ -140,7 +140,8 @@ def _distances(vectors: Sequence[Sequence[float]]) -> list[float]:
 
 
 def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    return sum(map(mul, one, other)) / ((math.hypot(*one) * math.hypot(*other)) or 1.0)
+    dot: float = sum(map(mul, one, other))
+    return dot / ((math.hypot(*one) * math.hypot(*other)) or 1.0)
 
 
 def _felt(memory: Memory) -> Sequence[float]:

@@ -218,5 +218,5 @@ def _by_agent(transcript: Transcript, scenario: Scenario) -> Iterator[tuple[Agen
 
 
 def _passages(agent: Agent) -> list[list[str]]:
-    texts = [each.text for each in (*agent.background, *agent.memories, *agent.facts)]
-    return [words_of(text) for text in texts]
+    said = (*(each.text for each in agent.background), *(each.text for each in agent.memories))
+    return [words_of(text) for text in (*said, *(fact.text for fact in agent.facts))]
