@@ -1,5 +1,7 @@
 """Models made on this machine from others: the same weights in a type that the processor is faster with.
 
+llama.cpp converts a small model in seconds, a large one in minutes.
+
 A sidecar (FILE.gguf.json) records the source by its checksum, so that a derived model is verified like any other.
 """
 
@@ -10,12 +12,12 @@ from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
-from localsim.backends.llama.quantize import requantize
+from localsim.backends.llama.lib import library
 from localsim.backends.open import physical_cores
-from localsim.errors import ModelMissing
+from localsim.errors import BackendUnavailable, ModelMissing
 from localsim.models import lora, registry, sidecars
 from localsim.models.checksums import checksum
-from localsim.models.entries import ModelEntry
+from localsim.models.entries import TYPES, ModelEntry
 from localsim.models.registry import ModelFile
 
 
@@ -38,6 +40,29 @@ def derive(model: ModelEntry, say: Callable[[str], None]) -> Path:
         target, name=model.name, source=model.source, source_sha256=source.sha256, type=model.type, **more
     )
     return target
+
+
+def requantize(source: Path, target: Path, kind: str, threads: int) -> None:
+    """Write `source` as `target` in a type of TYPES. The file gets its final name only once it is whole.
+
+    Raises BackendUnavailable where llama.cpp refuses.
+    """
+    lib, wanted = library(), TYPES[kind]
+    params = lib.llama_model_quantize_default_params()
+    params.ftype = wanted.number
+    params.nthread = threads
+    params.allow_requantize = True
+    if wanted.output is not None:
+        params.output_tensor_type = wanted.output
+    part = target.with_name(target.name + ".part")
+    try:
+        if lib.llama_model_quantize(str(source).encode(), str(part).encode(), params) != 0:
+            raise BackendUnavailable(
+                f"llama.cpp cannot convert {source.name} to {kind}", hint="LOCALSIM_DEBUG=1 shows llama.cpp's log"
+            )
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _merged(model: ModelEntry, source: ModelFile, folder: Path) -> Path:

@@ -171,7 +171,9 @@ def _library() -> list[Finding]:
         offers = bool(library().llama_supports_gpu_offload())
     except LocalsimError as error:
         return [Finding("llama.cpp", error.message, ok=False, advice=error.hint or "")]
-    return [Finding("llama.cpp", _readable(build)), build_finding(build), Finding("gpu", _gpu(offers)), *_devices()]
+    gpu = "supported by this build (option --gpu)" if offers else "not used: this build is for the processor only"
+    found = [Finding("device", str(device)) for device in devices()]
+    return [Finding("llama.cpp", _readable(build)), build_finding(build), Finding("gpu", gpu), *found]
 
 
 def _readable(build: str) -> str:
@@ -196,15 +198,6 @@ def build_finding(build: str) -> Finding:
     quoted = re.sub(r'(["$`\\])', r"\\\1", best)
     command = f'CMAKE_ARGS="{quoted}" pip install --no-cache-dir --force-reinstall llama-cpp-python'
     return Finding("build", value, advice=f"for a faster build: {command}")
-
-
-def _devices() -> list[Finding]:
-    """The devices that llama.cpp lists, with their memory."""
-    return [Finding("device", str(device)) for device in devices()]
-
-
-def _gpu(offers: bool) -> str:
-    return "supported by this build (option --gpu)" if offers else "not used: this build is for the processor only"
 
 
 def _model(name: str) -> Finding:

@@ -71,14 +71,10 @@ def _reached(address: str, port: int) -> Finding:
             opener.open(f"http://{address}:{port}/", timeout=_TIMEOUT_S).read()
     except OSError as error:
         reason = getattr(error, "strerror", None) or str(error)
-        return Finding(f"port {port}", f"{address}: {reason}", ok=False, advice=_advice(address, port))
+        other = f"another server may use the port: try localsim doctor --room --port {port + 1}"
+        advice = f"{other}, or check that {address} is up"
+        return Finding(f"port {port}", f"{address}: {reason}", ok=False, advice=advice)
     return Finding(f"port {port}", f"free, and this computer reaches itself at http://{address}:{port}/")
-
-
-def _advice(address: str, port: int) -> str:
-    return (
-        f"another server may use the port: try localsim doctor --room --port {port + 1}, or check that {address} is up"
-    )
 
 
 def _firewall(port: int) -> Finding:
@@ -135,7 +131,7 @@ def _page_at(address: str, port: int, heard: Callable[[str], None] = lambda _: N
             server.shutdown()
 
 
-def serve_test_page(host: str, port: int, say: Callable[[str], None], wait: Callable[[], None]) -> None:
+def serve_test_page(host: str, port: int, say: Callable[[str], None], wait: Callable[[], object]) -> None:
     """Serve the test page until `wait` returns; each address that opens it is said once.
 
     Raises BackendUnavailable if the port is taken or the address is not of this computer.

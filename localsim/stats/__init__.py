@@ -24,8 +24,8 @@ from localsim.stats.paired import icc as icc
 from localsim.stats.paired import least_p as least_p
 from localsim.stats.paired import mcnemar as mcnemar
 from localsim.stats.paired import paired as paired
+from localsim.stats.paired import permutation as permutation
 from localsim.stats.paired import power as power
 from localsim.stats.paired import sign_flips as sign_flips
 from localsim.stats.paired import smallest as smallest
 from localsim.stats.paired import spread_of as spread_of
-from localsim.stats.permuted import permutation as permutation

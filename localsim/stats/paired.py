@@ -1,5 +1,7 @@
 """Paired comparisons of two conditions on the same scenarios and seeds, and the power of a study to find a difference.
 
+`permutation` compares two groups of participants, each of whom took part in one condition.
+
 The unit is the scenario: p is the share of all ways to flip the signs of the scenarios' mean differences that lead as
 far from 0 as the data (exact up to EXACT scenarios). It assumes nothing but that a difference would be as likely with
 the other sign if the conditions did not differ.
@@ -10,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import combinations
 from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
 EXACT = 14
 """Up to this number of scenarios all sign flips are counted; beyond it FLIPS of them are drawn."""
 FLIPS = 9_999
+SPLITS = 20_000
+"""Up to this number of ways to divide participants into two groups all are counted; beyond it FLIPS are drawn."""
 
 Differences = Mapping[str, Sequence[float]]
 """Scenario -> second minus first of each of its pairs."""
@@ -184,6 +189,23 @@ def icc(groups: Sequence[Sequence[float]]) -> float | None:
     return found.between / total if total > 1e-12 else None
 
 
+def permutation(one: Sequence[float], other: Sequence[float]) -> float:
+    """Return the two-sided p of two groups: the share of all ways to divide the same values in groups of these sizes
+    whose means lie as far apart. It assumes nothing but that everybody could have been in either group.
+    """
+    import numpy as np
+
+    values, size = np.array([*one, *other], dtype=float), len(one)
+    values -= values.mean()  # then the means lie as far apart as the sum of one group lies from 0
+    if exact := math.comb(len(values), size) <= SPLITS:
+        sums = values[np.array(list(combinations(range(len(values)), size)))].sum(axis=1)
+    else:
+        rng = np.random.default_rng(len(values))
+        sums = rng.permuted(np.tile(values, (FLIPS, 1)), axis=1)[:, :size].sum(axis=1)
+    found = int((np.abs(sums) >= abs(float(values[:size].sum())) - 1e-9 * max(1.0, float(np.abs(values).max()))).sum())
+    return found / len(sums) if exact else (1 + found) / (1 + len(sums))
+
+
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """Return p-values after Holm's correction (1979) for several tests; None stays None and does not count."""
     order = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
@@ -243,11 +265,11 @@ def spread_of(differences: Differences) -> Spread | None:
 
 
 @lru_cache(maxsize=4096)
-def power(spread: Spread, difference: float, scenarios: int, seeds: int, seed: int = 0) -> float:
+def power(spread: Spread, difference: float, scenarios: int, seeds: int) -> float:
     """Return the share of simulated studies in which the difference is found at p <= .05."""
     import numpy as np
 
-    rng, shape = np.random.default_rng([seed, scenarios]), (SIMULATIONS, scenarios)
+    rng, shape = np.random.default_rng([0, scenarios]), (SIMULATIONS, scenarios)
     variance = spread.between + spread.within / seeds
     if spread.whole:  # rounding up or down by chance keeps the mean and adds a sixth of a squared step
         drawn = difference + max(0.0, variance - 1 / (6 * seeds**2)) ** 0.5 * rng.normal(size=shape)
