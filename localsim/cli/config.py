@@ -126,10 +126,6 @@ def _test_page(host: str, port: int) -> Text:
     yield qr_text(address)
     yield Note(f"scan the code with a phone, or open {address} on it  (Ctrl-C stops it)")
     with suppress(KeyboardInterrupt):
-        serve_test_page(host, port, say, _forever)
+        serve_test_page(host, port, say, threading.Event().wait)
     if stopping.exit_code() == stopping.TERMINATED:  # Ctrl-C is the way to end it, SIGTERM is not
         raise KeyboardInterrupt
-
-
-def _forever() -> None:
-    threading.Event().wait()

@@ -146,6 +146,7 @@ def finding(
     test, p = found.test, found.p
     interval = None if test.low is None or test.high is None else (test.low, test.high)
     sure = p is not None and p <= LEVEL and interval is not None and (interval[0] > 0 or interval[1] < 0)
+    verdict: Verdict = "exploratory" if found.role == "exploratory" else "found"
     return Finding(
         kind=found.measure.kind,
         conditions=conditions,
@@ -155,16 +156,12 @@ def finding(
         scenarios=test.scenarios,
         p=p,
         p_least=test.p_least,
-        verdict="withheld" if withheld else "not told" if not sure else _if_sure(found.role),
+        verdict="withheld" if withheld else "not told" if not sure else verdict,
         role=found.role,
         p_alone=test.p,
         tests=found.tests,
         of=found,
     )
-
-
-def _if_sure(role: Role) -> Verdict:
-    return "exploratory" if role == "exploratory" else "found"
 
 
 @dataclass(frozen=True)

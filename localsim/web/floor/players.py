@@ -42,7 +42,7 @@ class Players(Backend):
     def submit(self, request: Request) -> int:
         with self._changed:
             self._tickets += 1
-            self._asked[_talk_of(request)] = (self._tickets, request, time.monotonic())
+            self._asked[request.session.rpartition("/")[0]] = (self._tickets, request, time.monotonic())
             return self._tickets
 
     def asked(self, talk: str) -> Request | None:
@@ -90,7 +90,3 @@ class Players(Backend):
 
     def close(self) -> None:
         pass
-
-
-def _talk_of(request: Request) -> str:
-    return request.session.rpartition("/")[0]

@@ -110,7 +110,10 @@ class Balloon(Replayed):
         return 2 + (chosen["coach"] in SIDES)
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
-        _check(chosen)
+        if not 0 <= chosen["cost"] < chosen["bids"] < chosen["opens"]:
+            raise g.InvalidInput("balloon: needs cost < bids < opens", hint="for example cost=8 bids=10 opens=20")
+        if chosen["last_price"] and chosen["coach"] == "none":
+            raise g.InvalidInput("balloon: last_price is told to the coached side, and nobody is", hint="coach=seller")
         (seller, buyer, *coaches), cost, last = names, chosen["cost"], chosen["last_price"]
         side = [names[SIDES.index(chosen["coach"])]] if coaches else []
         secrets = [Secret(seller, "cost", f"The balloon cost {seller} ${cost}.", cost)]
@@ -175,14 +178,6 @@ class Balloon(Replayed):
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         return _SHREWD(seen, rng) if _holds(seen) else None
-
-
-def _check(chosen: Mapping[str, Any]) -> None:
-    """Raise InvalidInput for parameters that make no such game."""
-    if not 0 <= chosen["cost"] < chosen["bids"] < chosen["opens"]:
-        raise g.InvalidInput("balloon: needs cost < bids < opens", hint="for example cost=8 bids=10 opens=20")
-    if chosen["last_price"] and chosen["coach"] == "none":
-        raise g.InvalidInput("balloon: last_price is told to the coached side, and nobody is", hint="coach=seller")
 
 
 def _setting(names: Sequence[str], chosen: Mapping[str, Any], coached: Sequence[str]) -> str:

@@ -122,7 +122,12 @@ class Persuasion(Replayed):
         return 1 + (chosen["rounds"] if chosen["myopic"] else 1)
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
-        _check(chosen)
+        if not 0 <= chosen["chance"] <= 1 or chosen["worth"] < 1:
+            raise g.InvalidInput(
+                "persuasion: chance is from 0 to 1, and worth at least 1", hint="chance=0.5 worth=1.25"
+            )
+        if chosen["myopic"] and chosen["rounds"] > 100:
+            raise g.InvalidInput("persuasion: at most 100 rounds, each with a new buyer", hint="for example rounds=20")
         (seller, *buyers), myopic, informed = names, chosen["myopic"], chosen["informed"]
         worth = round(chosen["price"] * chosen["worth"], 2)
         told = f"A good product is worth ${worth:.10g} to"
@@ -195,14 +200,6 @@ class Persuasion(Replayed):
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         sees = _quality(seen) if seen.may("buy") else _worth(seen)
         return None if sees is None else _OPTIMAL(seen, rng)
-
-
-def _check(chosen: Mapping[str, Any]) -> None:
-    """Raise InvalidInput for parameters that make no such game."""
-    if not 0 <= chosen["chance"] <= 1 or chosen["worth"] < 1:
-        raise g.InvalidInput("persuasion: chance is from 0 to 1, and worth at least 1", hint="chance=0.5 worth=1.25")
-    if chosen["myopic"] and chosen["rounds"] > 100:
-        raise g.InvalidInput("persuasion: at most 100 rounds, each with a new buyer", hint="for example rounds=20")
 
 
 def _setting(seller: str, buyers: Sequence[str], chosen: Mapping[str, Any], told: str) -> str:
