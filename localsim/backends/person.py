@@ -21,9 +21,9 @@ AskPerson = Callable[[Request], Action]
 class PersonBackend(Backend):
     """A person who takes one turn at a time; the rest of the run waits meanwhile."""
 
-    def __init__(self, ask: AskPerson, name: str = NAME) -> None:
-        self.name = name
-        self.identity: dict[str, Any] = {"kind": "human", "name": name}
+    def __init__(self, ask: AskPerson) -> None:
+        self.name = NAME
+        self.identity: dict[str, Any] = {"kind": "human", "name": NAME}
         self._ask = ask
         self._waiting: deque[tuple[int, Request]] = deque()
         self._tickets = 0

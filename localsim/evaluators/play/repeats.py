@@ -82,7 +82,7 @@ class Utterance:
         """Return True if the words are equal."""
         return self.words == other.words
 
-    def like(self, other: Utterance, near: float = NEAR) -> bool:
+    def like(self, other: Utterance) -> bool:
         """Return True if the words are nearly those of an earlier utterance, or most of them are a part of it."""
         if self.same(other):
             return True
@@ -94,7 +94,7 @@ class Utterance:
             return True
         if other.marks - self.bag:
             return False
-        return SequenceMatcher(None, self.words, other.words, autojunk=False).ratio() >= near
+        return SequenceMatcher(None, self.words, other.words, autojunk=False).ratio() >= NEAR
 
 
 def utterance(turn: Turn, agents: Iterable[str], known: frozenset[str]) -> Utterance:

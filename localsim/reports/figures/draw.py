@@ -45,11 +45,11 @@ def ready() -> None:
     matplotlib.rcParams |= {"pdf.fonttype": 42, "ps.fonttype": 42}
 
 
-def axes(width: float = 5.2, height: float = 3.2) -> tuple[Any, Any]:
+def axes(height: float = 3.2) -> tuple[Any, Any]:
     """Return a new figure and its axes."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=(5.2, height), layout="constrained")
     drawn = figure.add_subplot()
     drawn.spines[["top", "right"]].set_visible(False)
     return figure, drawn

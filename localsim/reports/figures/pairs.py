@@ -179,12 +179,12 @@ def _made(
 # ---- drawing -------------------------------------------------------------------------------------------------------
 
 
-def panels(found: Sequence[Paired], prefix: str = "pair") -> Iterator[tuple[str, list[str]]]:
-    """Yield the title of each family with its pictures, which share an axis; `prefix` starts their ids."""
+def panels(found: Sequence[Paired]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the title of each family with its pictures, which share an axis."""
     for family in dict.fromkeys(each.family for each in found):
         own = [each for each in found if each.family == family]
         ends = min(each.least for each in own), top_of(own)
-        drawn = [svg(each, f"{prefix}-{family}-{number}", ends) for number, each in enumerate(own)]
+        drawn = [svg(each, f"pair-{family}-{number}", ends) for number, each in enumerate(own)]
         yield title_of(family_of(family)), drawn
 
 
