@@ -10,11 +10,14 @@ from localsim.annotation.items import (
     PairItem,
     Task,
     items_of,
+    talks_of,
 )
 from localsim.annotation.records import answered, save_all
 from localsim.cli.annotate import annotate
+from localsim.conversation.episode import Score
+from localsim.evaluators.leaks import VERSION as DETECTOR
 from localsim.store.database import Store
-from localsim.store.records import AnswerRow
+from localsim.store.records import AnswerRow, LeakRecord, Record, score_records
 
 
 def given(store: Store, run: str, rater: str, choose: Any, task: Task = "pairs", **options: Any) -> list[AnswerRow]:
@@ -33,6 +36,21 @@ def best(*order: str) -> Any:
         return 1 if order.index(item.episode.mode) < order.index(item.second.mode) else 2
 
     return choose
+
+
+def detected(store: Store, run: str, turns: dict[str, int], speaker: str = "Bo") -> None:
+    """As if the detector had looked at all talks, and had found Bo's fact in these (mode -> turn)."""
+    records: list[Record] = []
+    for talk in talks_of(store, run):
+        episode = talk.episode
+        records += score_records(episode.episode_id, "leakage", DETECTOR, [Score("disclosed_facts", 0.0, agent="x")])
+        if episode.scenario.id == "talk" and episode.mode in turns:
+            records.append(LeakRecord(
+                episode_id=episode.episode_id, version=DETECTOR, fact_id="bo_1", turn=turns[episode.mode], owner="Bo",
+                fact="The cake stands in the garage.", speaker=speaker, label="disclosed", kind="self",
+                probability=0.9, similarity=0.9, evidence="garage", first=True, early=True,
+            ))  # fmt: skip
+    store.take_in(records)
 
 
 def invoke(*arguments: str, text: str | None = None) -> Result:

@@ -26,12 +26,11 @@ from localsim.annotation.results import Agreement
 from localsim.conversation.episode import MODES, Score
 from localsim.errors import InvalidInput
 from localsim.evaluators.judge import DIMENSIONS
-from localsim.evaluators.leaks import VERSION as DETECTOR
 from localsim.leakage.pairs import LabelledPair, read_labelled
 from localsim.paths import json_text
 from localsim.store.database import Store
-from localsim.store.records import LeakRecord, Record, score_records
-from tests.rated import best, invoke
+from localsim.store.records import Record, score_records
+from tests.rated import best, detected, invoke
 from tests.rated import given as answers_given
 
 # ---- what it comes to ----------------------------------------------------------------------------------------------
@@ -229,21 +228,6 @@ def marks_of(bo: int | None) -> Any:
         return {fact.id: bo if fact.id == "bo_1" else None for fact in item.facts}
 
     return choose
-
-
-def detected(store: Store, run: str, turns: dict[str, int]) -> None:
-    """As if the detector had looked at all talks, and had found Bo's fact in these (mode -> turn)."""
-    records: list[Record] = []
-    for talk in talks_of(store, run):
-        episode = talk.episode
-        records += score_records(episode.episode_id, "leakage", DETECTOR, [Score("disclosed_facts", 0.0, agent="x")])
-        if episode.scenario.id == "talk" and episode.mode in turns:
-            records.append(LeakRecord(
-                episode_id=episode.episode_id, version=DETECTOR, fact_id="bo_1", turn=turns[episode.mode], owner="Bo",
-                fact="The cake stands in the garage.", speaker="Bo", label="disclosed", kind="self", probability=0.9,
-                similarity=0.9, evidence="garage", first=True, early=True,
-            ))  # fmt: skip
-    store.take_in(records)
 
 
 def test_the_detector_beside_raters(store: Store, run: str) -> None:

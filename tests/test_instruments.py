@@ -29,8 +29,8 @@ from localsim.reports.validity.judges import Reliability
 from localsim.store.database import Store
 from localsim.store.records import LeakRecord, Record, score_records
 from scripts.leakage import data
+from tests.rated import detected, invoke
 from tests.rated import given as answers_given
-from tests.rated import invoke
 
 ROOT = Path(__file__).resolve().parent.parent
 QUERIES = ROOT / "db" / "queries"
@@ -126,21 +126,6 @@ def test_a_right_instrument_is_not_changed_and_nothing_leaves_the_range(
 # ---- from stored labels --------------------------------------------------------------------------------------------
 
 
-def found_by_detector(store: Store, run: str, turns: dict[str, int], speaker: str = "Bo") -> None:
-    """As if the detector had looked at all episodes, and had found Bo's fact in these (mode -> turn)."""
-    records: list[Record] = []
-    for talk in talks_of(store, run):
-        episode = talk.episode
-        records += score_records(episode.episode_id, "leakage", DETECTOR, [Score("disclosed_facts", 0.0, agent="x")])
-        if episode.scenario.id == "talk" and episode.mode in turns:
-            records.append(LeakRecord(
-                episode_id=episode.episode_id, version=DETECTOR, fact_id="bo_1", turn=turns[episode.mode], owner="Bo",
-                fact="The cake stands in the garage.", speaker=speaker, label="disclosed", kind="self",
-                probability=0.9, similarity=0.9, evidence="garage", first=True, early=True,
-            ))  # fmt: skip
-    store.take_in(records)
-
-
 def marking(turn: int | None) -> Any:
     """A rater of disclosures who marks Bo's fact in this turn, and nothing else."""
     return lambda item: {fact.id: turn if fact.id == "bo_1" else None for fact in item.facts}
@@ -153,7 +138,7 @@ def rates_of(store: Store, run: str, family: str = "everyday") -> dict[tuple[str
 
 def test_labels_of_all_episodes_replace_the_detectors_rate(store: Store, run: str) -> None:
     assert corrections(store, run) == [], "nothing was searched for leaks"
-    found_by_detector(store, run, {"script": 1, "agents": 1})
+    detected(store, run, {"script": 1, "agents": 1})
     before = rates_of(store, run)["script", "disclosed_rate"]
     assert (before.naive.value, before.corrected.value, before.labelled) == (0.5, None, 0), "one of two facts"
     # Bo speaks in turn 1, Ana in turn 2: an untold fact.
@@ -173,7 +158,7 @@ def test_labels_of_all_episodes_replace_the_detectors_rate(store: Store, run: st
 
 
 def test_several_raters_count_by_their_mean(store: Store, run: str) -> None:
-    found_by_detector(store, run, {})
+    detected(store, run, {})
     for rater, turn in (("ann", 1), ("bob", 1), ("cy", None)):
         answers_given(store, run, rater, marking(turn), "disclosures")
     row = rates_of(store, run)["agents", "disclosed_rate"]
@@ -184,7 +169,7 @@ def test_several_raters_count_by_their_mean(store: Store, run: str) -> None:
 
 def test_only_a_random_draw_counts(store: Store, run: str) -> None:
     """Answers after the first gap in the rater's order may have been chosen, so they do not count."""
-    found_by_detector(store, run, {})
+    detected(store, run, {})
     items = items_of(store, run, "disclosures", "ann")
     chosen = [answered(item, marking(None)(item), origin="bundle") for item in items]
     save_all(store, [*chosen[:2], *chosen[3:]])
@@ -208,7 +193,7 @@ def test_every_episode_is_equally_likely_to_be_drawn_first(store: Store, run: st
 
 
 def test_labels_of_people_come_before_those_of_models(store: Store, run: str) -> None:
-    found_by_detector(store, run, {})
+    detected(store, run, {})
     items = items_of(store, run, "disclosures", "bot")
     save_all(store, [answered(item, marking(1)(item), origin="bundle", made_by="language model") for item in items])
     row = rates_of(store, run)["agents", "disclosed_rate"]
@@ -220,7 +205,7 @@ def test_labels_of_people_come_before_those_of_models(store: Store, run: str) ->
 
 
 def test_without_labels_the_reader_is_told_how_many_and_the_command(store: Store, run: str) -> None:
-    found_by_detector(store, run, {})
+    detected(store, run, {})
     (line,) = correction.sentences(corrections(store, run), run)
     command = correction.command(run)
     assert "not corrected" in line and line.endswith(command)
@@ -231,7 +216,7 @@ def test_without_labels_the_reader_is_told_how_many_and_the_command(store: Store
 
 
 def test_a_rater_who_goes_on_as_told_corrects_the_rest(store: Store, run: str) -> None:
-    found_by_detector(store, run, {})
+    detected(store, run, {})
     items = items_of(store, run, "disclosures", "ann")
     save_all(store, [answered(item, marking(None)(item), origin="bundle") for item in items[:1]])
     rest = [row for row in corrections(store, run) if row.corrected.value is None]
@@ -326,7 +311,7 @@ def test_a_judge_is_an_instrument() -> None:
 
 
 def test_every_form_of_the_report_shows_the_errors(store: Store, run: str) -> None:
-    found_by_detector(store, run, {"script": 1})
+    detected(store, run, {"script": 1})
     answers_given(store, run, "ann", marking(2), "disclosures")
     data = report(store, run)
     data = replace(data, card=card.card(store, data))
@@ -351,7 +336,7 @@ def test_every_form_of_the_report_shows_the_errors(store: Store, run: str) -> No
 
 def test_the_worked_query_on_leaks_and_success_compares_within_a_family_and_mode(store: Store, run: str) -> None:
     """A family in which everybody leaks and succeeds, beside one in which nobody does either, is no effect of leaks."""
-    found_by_detector(store, run, {})
+    detected(store, run, {})
     records: list[Record] = []
     for talk in talks_of(store, run):
         easy = talk.episode.scenario.family is not None
