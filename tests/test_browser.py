@@ -92,6 +92,15 @@ def watched(page: Page) -> list[str]:
     return complaints
 
 
+def serious_in(page: Page) -> list[str]:
+    """What axe finds to be serious in a page."""
+    return [
+        f"{found['id']}: {[node['html'][:120] for node in found['nodes'][:3]]}"
+        for found in Axe().run(page).response["violations"]
+        if found["impact"] in ("serious", "critical")
+    ]
+
+
 def picture(page: Page, name: str) -> None:
     folder = os.environ.get("LOCALSIM_SCREENSHOTS")
     if folder:
@@ -119,12 +128,8 @@ def test_pages_fit_and_are_accessible(browser: Browser, site: tuple[str, Store, 
     for name, path in pages_of(run_id).items():
         page.goto(base + path)
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, f"{name} is too wide"
-        serious = [
-            f"{found['id']}: {[node['html'][:120] for node in found['nodes'][:3]]}"
-            for found in Axe().run(page).response["violations"]
-            if found["impact"] in ("serious", "critical")
-        ]
-        assert not serious, f"{name} ({size}, {scheme}): {serious}"
+        found = serious_in(page)
+        assert not found, f"{name} ({size}, {scheme}): {found}"
         if (size == "desktop") == (scheme == "light"):
             picture(page, f"web-{name}-{size}")
     context.close()

@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 import uvicorn
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
 from localsim.web.app import Site, create_app
@@ -24,7 +23,7 @@ from localsim.web.classroom.hall import Hall
 from localsim.web.classroom.phone_pages import ENTRANCE, seat_name
 from localsim.web.guard import Access, hosts_of
 from localsim.web.phrases.table import Phrases, english, find
-from tests.test_browser import CHROMIUM, browser, picture, until, watched  # noqa: F401 - a fixture
+from tests.test_browser import CHROMIUM, browser, picture, serious_in, until, watched  # noqa: F401 - a fixture
 from tests.test_class import first_speaker, free_port, hall_at
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="NO CHROMIUM HERE: apt-get install chromium")
@@ -67,12 +66,8 @@ def class_served(
 def checked(page: Page, name: str) -> None:
     """The page fits, and axe finds nothing serious."""
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, f"{name} is too wide"
-    serious = [
-        f"{found['id']}: {[node['html'][:120] for node in found['nodes'][:3]]}"
-        for found in Axe().run(page).response["violations"]
-        if found["impact"] in ("serious", "critical")
-    ]
-    assert not serious, f"{name}: {serious}"
+    found = serious_in(page)
+    assert not found, f"{name}: {found}"
     picture(page, f"web-class-{name}")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
 from localsim.conversation.episode import MODES
@@ -15,7 +14,7 @@ from localsim.scenarios.find import find_scenarios
 from localsim.store.database import Store
 from tests import test_browser as others
 from tests.conftest import Quiet, generated
-from tests.test_browser import browser, picture, watched
+from tests.test_browser import browser, picture, serious_in, watched
 from tests.test_browser_pages import SIDEWAYS, SIZES, opened
 from tests.web_server import serving
 
@@ -53,8 +52,7 @@ def test_lanes_fit_and_axe_finds_nothing_serious(browser: Browser, site: Site, s
             page.goto(f"{base}{path}/lanes")
             assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, name
             assert page.evaluate(SIDEWAYS) == [], name
-            violations = Axe().run(page).response["violations"]
-            assert [found["id"] for found in violations if found["impact"] in ("serious", "critical")] == [], name
+            assert serious_in(page) == [], name
             if (size == "desktop") == (scheme == "light"):
                 picture(page, f"lanes-{name}-{size}")
         page.context.close()

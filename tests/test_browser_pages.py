@@ -10,7 +10,6 @@ from typing import Any
 
 import httpx2
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 from starlette.routing import Route
 
@@ -19,7 +18,7 @@ from localsim.web import view_data
 from localsim.web.app import Site, create_app
 from localsim.web.guard import Access
 from tests import test_browser as others
-from tests.test_browser import browser, episode_of, picture, site, until, watched
+from tests.test_browser import browser, episode_of, picture, serious_in, site, until, watched
 from tests.web_server import HOSTS, field, without_a_talk
 
 pytestmark = others.pytestmark
@@ -143,12 +142,8 @@ def test_no_page_scrolls_sideways_and_axe_finds_nothing_serious(
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, f"{name} is too wide"
         assert page.evaluate(SIDEWAYS) == [], name
         assert size == "phone" or page.evaluate(HIDDEN) == [], name
-        serious = [
-            f"{found['id']}: {[node['html'][:120] for node in found['nodes'][:3]]}"
-            for found in Axe().run(page).response["violations"]
-            if found["impact"] in ("serious", "critical")
-        ]
-        assert not serious, f"{name} ({size}, {scheme}): {serious}"
+        found = serious_in(page)
+        assert not found, f"{name} ({size}, {scheme}): {found}"
         if (size == "desktop") == (scheme == "light"):
             picture(page, f"view-{name}-{size}")
     page.context.close()

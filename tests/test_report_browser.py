@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from localsim.conversation.episode import MODES
@@ -20,7 +19,7 @@ from localsim.runs.runner import start
 from localsim.store.conditions import conditions_of
 from localsim.store.database import Store
 from tests.conftest import Quiet, generated
-from tests.test_browser import CHROMIUM, until
+from tests.test_browser import CHROMIUM, serious_in, until
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST = {1280: 2500, 390: 5000}
@@ -61,12 +60,8 @@ def test_the_folded_report_is_short_and_accessible(browser: Browser, address: st
     assert page.evaluate("document.documentElement.scrollHeight") <= MOST[width]
     for state in ("folded", "open"):
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, f"{state}: too wide"
-        serious = [
-            f"{found['id']}: {[node['html'][:120] for node in found['nodes'][:3]]}"
-            for found in Axe().run(page).response["violations"]
-            if found["impact"] in ("serious", "critical")
-        ]
-        assert not serious, f"{state}: {serious}"
+        found = serious_in(page)
+        assert not found, f"{state}: {found}"
         page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
     page.close()
 
