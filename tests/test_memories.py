@@ -13,10 +13,12 @@ from click.testing import CliRunner
 from localsim.cli import cli
 from localsim.conversation.episode import SIMULATED, Mode
 from localsim.conversation.memories import DECAY, Memory, Recall, bm25, emotions_of, recalled
+from localsim.conversation.modes import MODES
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput
 from localsim.evaluators.scorers import Overlap
 from localsim.finetune.chats import chats_of
+from localsim.leakage.meaning import encode
 from localsim.reports.audit import audit_run
 from localsim.reports.audit.prompts import held, leaks_at_first
 from localsim.runs.plan import Plan
@@ -28,7 +30,7 @@ from localsim.store.database import Store
 from localsim.store.episodes import load_episode
 from localsim.store.queries.scoring import subjects
 from scripts.check_rules import played
-from tests.conftest import TALK, Quiet, generated
+from tests.conftest import TALK, Quiet, generated, spec_of
 
 # ---- ranks -----------------------------------------------------------------------------------------------------------
 
@@ -87,6 +89,18 @@ def test_recency_emotion_and_weights_as_by_hand() -> None:
     assert emotions_of("Happy, happy, glad!")[:2] == [10, 1]
     assert recalled((old, new), Recall(k=0), "boat") == ()
     assert recalled((old, new), Recall(by="meaning"), "boat") == (), "nothing compares meanings"
+
+
+def test_meaning_finds_what_shares_no_word_and_comes_with_the_spec() -> None:
+    boat, tea = Memory(text="His boat lies in the harbour."), Memory(text="She likes green tea.", age=0)
+    question = "Which ship does Cy own?"
+    assert recalled((boat, tea), Recall(k=1), question) == (tea,), "no common word: the later of two equals"
+    assert recalled((boat, tea), Recall(k=1, by="meaning"), question, encode) == (boat,)
+    loaded = with_recall(REMEMBERING, by="S-S")
+    assert Plan((loaded,), ("agents",), "scripted").specs()[0].encode is encode
+    assert Plan((with_recall(REMEMBERING, by="words"),), ("agents",), "scripted").specs()[0].encode is None
+    with pytest.raises(ValueError, match="recalled by meaning"):
+        next(MODES["agents"](spec_of(loaded)))
 
 
 # ---- what is shown ---------------------------------------------------------------------------------------------------
