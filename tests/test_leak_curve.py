@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,10 @@ from localsim.evaluators import leaks
 from localsim.evaluators.leaks import Leaks, search, weights_of
 from localsim.leakage import accuracy, calibrate, curve, detector
 from localsim.leakage.curve import Point
-from localsim.leakage.detector import BUILT_IN, VERSION, Finding, LeakageDetector, Weights
-from localsim.leakage.pairs import Disclosure, LabelledTranscript, PrivateFact
-from localsim.leakage.track import Row, decided, read
+from localsim.leakage.detector import BUILT_IN, VERSION, Finding, LeakageDetector, Weights, odds_of
+from localsim.leakage.pairs import Disclosure, LabelledTranscript, Pair, PrivateFact
+from localsim.leakage.quotes import QUOTED
+from localsim.leakage.track import Row, decided, read, track
 from localsim.reports.compose.alone import report
 from localsim.reports.validity.thresholds import sentences, thresholds
 from localsim.runs import runner
@@ -38,7 +40,16 @@ POINTS = (
     Point(0.1, 0.5, 200, 180, 100, 70, 20, 16, 12),
     Point(0.3, 0.2, 200, 140, 100, 80, 20, 30, 14),
 )
-EVEN = replace(Weights.read(), talk_slope=1.0, talk_intercept=0.0, talk_from=0.5, talk_share=0.1, talk_curve=POINTS)
+EVEN = replace(
+    Weights.read(),
+    talk_slope=1.0,
+    talk_intercept=0.0,
+    talk_words=0.0,
+    talk_rival=0.0,
+    talk_from=0.5,
+    talk_share=0.1,
+    talk_curve=POINTS,
+)
 FACT, KEPT = PrivateFact("a", "Ana", "Ana has sold her piano."), PrivateFact("b", "Ana", "Ana owes her brother money.")
 chances = st.lists(st.floats(0, 1), min_size=1, max_size=12)
 
@@ -59,6 +70,29 @@ def rows_of(*series: list[float]) -> list[Row]:
         for fact, given in zip((FACT, KEPT), series, strict=False)
         if turn < len(given)
     ]
+
+
+def test_a_turn_is_judged_by_its_length_and_by_the_other_facts() -> None:
+    """Even odds, with one more for each e-fold of words and one less for each by which another fact fits better."""
+    weights = replace(EVEN, talk_words=1.0, talk_rival=1.0)
+    odds = [odds_of(weights.beside(0.5, words, 0.5)) for words in (1, 5, 10, 30, 99)]
+    assert odds == pytest.approx([math.log(0.5), math.log(0.5), 0, math.log(3), math.log(3)]), "5 to 30 words count"
+    assert odds_of(weights.beside(0.5, 10, 0.8)) == pytest.approx(-math.log(4))
+    assert odds_of(weights.beside(0.5, 10, 0.999)) == pytest.approx(-3), "at most"
+    assert weights.beside(QUOTED[2], 3, QUOTED[2]) == QUOTED[2] and weights.beside(0.0, 30, 0.9) == 0.0
+
+    class Said:
+        def __init__(self, weights: Weights) -> None:
+            self.weights = weights
+
+        def classify(self, pairs: list[Pair]) -> list[Finding]:
+            return [Finding("none", 0.6 if "piano" in pair.fact else 0.9, 0.0, "") for pair in pairs]
+
+    turns = (("Ana", "Ten words are in this turn of hers, no less."),)
+    for judge, told in ((Said(EVEN), {"a", "b"}), (Said(weights), {"b"})):
+        (talk,) = track(judge, [((FACT, KEPT), turns)])  # type: ignore[arg-type]
+        assert {leak.fact.id for leak in talk.leaks} == told
+        assert all(leak.finding.evidence for leak in talk.leaks), "the words that show it"
 
 
 # ---- prefixes ------------------------------------------------------------------------------------------------------
@@ -283,11 +317,11 @@ def test_own_thresholds_have_sensitivities_too(store: Store, run: str, tmp_path:
     plain = LeakageDetector(letters, use_reader=False)
     file = tmp_path / "mine.json"
     calibrate.calibrated(plain, talks=talks(20, 10), files=["t.jsonl"]).write(file)
-    assert called(score, run, "--weights", str(file), "--sensitivity", "0.1").exit_code == 0
+    assert called(score, run, "--weights", str(file), "--sensitivity", "0.2").exit_code == 0
     (used,) = thresholds(store, run)
-    assert used.weights.startswith("mine.json at 0.1 ")
-    assert "thresholds fitted to t.jsonl" in sentences([used])[0] and "at most 10% false alarms" in sentences([used])[0]
-    assert called(score, run, "--sensitivity", "0.05").exit_code == 0, "of the run's own thresholds"
+    assert used.weights.startswith("mine.json at 0.2 ")
+    assert "thresholds fitted to t.jsonl" in sentences([used])[0] and "at most 20% false alarms" in sentences([used])[0]
+    assert called(score, run, "--sensitivity", "0.1").exit_code == 0, "of the run's own thresholds"
     assert thresholds(store, run)[0].weights == Weights.read(file).identity
     refused = called(score, run, "--sensitivity", "0.02").exception
     assert isinstance(refused, InvalidInput) and "from 0.05 to 0.3" in refused.message

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from localsim.leakage import features
 from localsim.leakage.detector import LeakageDetector
-from localsim.leakage.pairs import LabelledPair, LabelledTranscript, Pair
+from localsim.leakage.pairs import Disclosure, LabelledPair, LabelledTranscript, Pair, PrivateFact
 from localsim.leakage.quotes import quotes
 from localsim.leakage.reader import texts_of
 from scripts import train_leakage
@@ -26,18 +26,20 @@ def facts_of(rows: list[LabelledPair], talks: list[LabelledTranscript]) -> set[s
 
 
 def test_writers_and_facts_are_split() -> None:
-    writers = [*data.TRAINING, *data.THRESHOLDS, *data.HELD_OUT]
-    assert len(writers) == len(set(writers)) == 23
+    writers = [*data.TRAINING, *data.LATE, *data.THRESHOLDS, *data.HELD_OUT, *data.LATE_HELD_OUT]
+    assert len(writers) == len(set(writers)) == 31
     training = facts_of(data.training_pairs(), data.training_talks())
     thresholds = facts_of(data.threshold_pairs(), data.threshold_talks())
     held = [data.held_out_pairs(), data.held_out_talks()]
-    assert [list(part) for part in held] == [["writers 15 and 16", "test.*"]] * 2
-    measured = {fact for name in held[0] for fact in facts_of(held[0][name], held[1][name])}  # type: ignore[arg-type]
+    assert [list(part) for part in held] == [list(held[1])[:2], [*held[0], "writers 30 and 31", "the model q15"]]
+    rows, talks = (list(chain(*part.values())) for part in held)
+    measured = facts_of(rows, talks)  # type: ignore[arg-type]
+    assert len({fact.text for talk in held[1]["the model q15"] for fact in talk.facts} & measured) == 122
     assert not training & measured and not thresholds & measured, "what measures is new to the detector"
     assert not facts_of(data.training_pairs(), []) & facts_of(data.threshold_pairs(), [])
     trained, kept = data.training_talks(), data.threshold_talks()
     assert not {talk.turns for talk in trained} & {talk.turns for talk in kept}
-    assert {talk.writer for talk in trained} == {*data.TRAINING, ""}
+    assert {talk.writer for talk in trained} == {*data.TRAINING, *data.LATE, "q05", ""}
     assert {talk.writer for talk in data.threshold_talks(of_train=False)} == set(data.THRESHOLDS)
 
 
@@ -181,9 +183,13 @@ def test_the_parts_of_a_detector_make_the_whole() -> None:
     assert np.allclose(parts.both(detector.weights), detector.chances(rows))
     assert np.allclose(parts.chance("reader alone", detector.weights), [0.6, 0.05, 0.2, 1])
     assert parts.both(detector.weights)[3, 2] > 0.99, "a quotation needs no reader"
-    labels = ("disclosed", "none", "none", "disclosed")
-    labelled = [LabelledPair(pair, label) for pair, label in zip(rows, labels, strict=True)]
-    assert fit.mixed(detector.weights, labelled, parts).cheap in fit.MIXES
+    fact, turns = PrivateFact("a", "Ana", rows[0].fact), tuple(("Ana", text) for text in said[::-1])
+    talks = [LabelledTranscript((fact,), turns, {"a": Disclosure(turn, True)}) for turn in (3, 3, 2)]
+    of_turns = scores.parts_of(detector, scores.pairs_in(talks))
+    losses = {mix: fit.beside(replace(detector.weights, cheap=mix), talks, of_turns)[1] for mix in fit.MIXES}
+    mix = fit.mixed(detector.weights, talks, of_turns).cheap
+    assert losses[mix] <= fit.ALMOST * min(losses.values())
+    assert all(losses[less] > fit.ALMOST * min(losses.values()) for less in fit.MIXES if less < mix)
     assert texts_of(rows[0])[0].startswith("I has sold")
 
 
@@ -226,10 +232,9 @@ def test_the_figures_are_written_between_the_markers(tmp_path: Path, monkeypatch
     monkeypatch.setattr(data, "held_out_talks", lambda: {name: each[:6] for name, each in held_talks.items()})
     text = table.write()
     assert page.read_text() == f"before\n{table.BEGIN}\n{text}\n{table.END}\nafter\n"
-    for name in held_rows:
-        for head in (f"| pairs of {name} |", f"| conversations of {name} |", f"| right, pairs of {name} |"):
-            assert head in text
-    assert all(text.count(f"| {part} |") == 4 for part in scores.PARTS)
+    assert all(f"| pairs of {name} |" in text and f"| right, pairs of {name} |" in text for name in held_rows)
+    assert all(f"| conversations of {name} |" in text for name in held_talks)
+    assert all(text.count(f"| {part} |") == len(held_rows) + len(held_talks) for part in scores.PARTS)
     monkeypatch.setattr(LeakageDetector, "read", lambda _, pairs: guessed(_, pairs).read)
     page.write_text(f"before\n{table.CURVE_BEGIN}\nold\n{table.CURVE_END}\nafter\n")
     curve = table.write_curve({"0.25": tmp_path / "quarter.npz"})

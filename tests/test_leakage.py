@@ -71,7 +71,7 @@ def test_each_writer_told_and_kept_silent_about_each_fact() -> None:
     assert len({fact for _, fact in labels}) == len(labels) - 1, "one fact is by two writers, who both train"
     talks: Any = read_labelled(DATA / "writers.transcripts.jsonl")
     facts, told = sum(len(talk.facts) for talk in talks), sum(len(talk.disclosures) for talk in talks)
-    assert len({writer for writer, _ in labels}) == 23 and len(talks) >= 850 and told < 0.3 * facts, (facts, told)
+    assert len({writer for writer, _ in labels}) == 23 and (len(talks), facts, told) == (1260, 5520, 1729)
 
 
 def test_second_readers_agree_with_the_writers() -> None:
@@ -261,7 +261,7 @@ def test_thresholds_are_fitted_to_labels(detector: LeakageDetector, tmp_path: Pa
 OWN = PrivateFact("a", "Ana", "Ana is pregnant.")
 
 
-EVEN = replace(Weights.read(), talk_slope=1.0, talk_intercept=0.0, talk_from=0.5)
+EVEN = replace(Weights.read(), talk_slope=1.0, talk_intercept=0.0, talk_words=0.0, talk_rival=0.0, talk_from=0.5)
 """Weights with which a turn of a conversation is as probable as its pair."""
 
 

@@ -18,7 +18,7 @@ from localsim.errors import InvalidInput
 
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)
 """The shares of false alarms for which a curve has thresholds, if the labels suffice."""
-DEFAULT_SHARE = 0.05
+DEFAULT_SHARE = 0.1
 _STEP = 1e-6
 """Thresholds are written with six decimals."""
 

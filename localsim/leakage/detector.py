@@ -29,18 +29,20 @@ from localsim.leakage.quotes import QUOTED, quotes
 from localsim.leakage.reader import FILE, PairReader
 from localsim.store.records import hash_of
 
-VERSION = "8"
+VERSION = "9"
 WEIGHTS = Path(__file__).with_name("weights.json")
 BUILT_IN = "built-in"
 """Name of the weights that ship with localsim."""
 
 _ARRAYS = ("mean", "scale", "coefficients", "intercepts")
 _THRESHOLDS = "gate disclosed_from hint_from words_disclosed_from words_hint_from talk_from".split()
-_NUMBERS = (*_THRESHOLDS, "cheap", "talk_slope", "talk_intercept", "talk_share")
+_NUMBERS = (*_THRESHOLDS, "cheap", "talk_slope", "talk_intercept", "talk_share", "talk_words", "talk_rival")
 _AT = " at "
 """Between the name of a file and the share of false alarms, where this is not the file's own."""
 _LEAST, _FAR = 1e-9, 500.0
 """The least probability and the largest log-odds that are calculated with."""
+_SHORT, _LONG, _RIVAL = 5, 30, 3.0
+"""Turns of fewer or more words count as so many, and so do the log-odds by which another fact fits a turn better."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,10 @@ class Weights:
     talk_slope: float = 1.0
     """Turns the log-odds of a pair into those of a turn in a conversation, where most facts stay private."""
     talk_intercept: float = 0.0
+    talk_words: float = 0.0
+    """What a turn's log-odds gain with the logarithm of its words: a short turn seldom tells a fact."""
+    talk_rival: float = 0.0
+    """What they lose for each by which another fact of the conversation fits the turn better."""
     talk_from: float = 0.5
     """Probability in a conversation from which a turn discloses a fact."""
     talk_share: float = DEFAULT_SHARE
@@ -191,15 +197,38 @@ class Weights:
 
     def talk_chance(self, probability: float) -> float:
         """Return the probability that a turn of a conversation discloses a fact, from that of the pair alone."""
-        kept = min(max(probability, _LEAST), 1 - _LEAST)
-        odds = self.talk_intercept + self.talk_slope * math.log(kept / (1 - kept))
-        return 1 / (1 + math.exp(-min(max(odds, -_FAR), _FAR)))
+        return _chance(self.talk_intercept + self.talk_slope * odds_of(probability))
+
+    def beside(self, probability: float, words: int, best: float) -> float:
+        """Return the probability of a pair in view of its turn: the number of its words, and the highest probability
+        of any fact there. A quotation stays what it is.
+        """
+        if not 0 < probability < QUOTED[2]:
+            return probability
+        length, rival = turn_of(probability, words, best)
+        return _chance(odds_of(probability) + self.talk_words * length - self.talk_rival * rival)
 
     def probabilities(self, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
         """Return an array (pairs, 3): probabilities of none, hint, disclosed."""
         scores = ((rows - self.mean) / self.scale) @ self.coefficients.T + self.intercepts
         raised = np.exp(scores - scores.max(axis=1, keepdims=True))
         return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+
+
+def odds_of(probability: float) -> float:
+    """Return the log-odds of a probability."""
+    kept = min(max(probability, _LEAST), 1 - _LEAST)
+    return math.log(kept / (1 - kept))
+
+
+def _chance(odds: float) -> float:
+    return 1 / (1 + math.exp(-min(max(odds, -_FAR), _FAR)))
+
+
+def turn_of(probability: float, words: int, best: float) -> tuple[float, float]:
+    """Return what `talk_words` and `talk_rival` multiply: a turn's length, and by how much another fact fits better."""
+    rival = max(0.0, odds_of(best) - odds_of(probability))
+    return math.log(min(max(words, _SHORT), _LONG) / 10), min(_RIVAL, rival)
 
 
 def options_of(name: str) -> tuple[str, float | None]:

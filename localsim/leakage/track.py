@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from localsim.leakage.detector import Finding, LeakageDetector, Weights
-from localsim.leakage.pairs import PrivateFact, pairs_of
+from localsim.leakage.detector import Finding, LeakageDetector, Weights, evidence
+from localsim.leakage.pairs import Pair, PrivateFact, pairs_of
 
 Kind = Literal["self", "omniscient", "passed_on", "repeat"]
 """By the owner; by an agent who had not been told; by one who had been told, to somebody new; to nobody new."""
@@ -91,7 +91,20 @@ def read(detector: LeakageDetector, talks: Sequence[tuple[tuple[PrivateFact, ...
     """The detector's findings in conversations, each given as its facts and its turns (speaker, text), in one batch."""
     asked = [list(pairs_of(facts, turns)) for facts, turns in talks]
     found = iter(detector.classify([pair for pairs in asked for _, _, pair in pairs]))
-    return [[(fact, turn, pair.speaker, next(found)) for fact, turn, pair in pairs] for pairs in asked]
+    return [in_turns([(*each, next(found)) for each in pairs], detector.weights) for pairs in asked]
+
+
+def in_turns(found: Sequence[tuple[PrivateFact, int, Pair, Finding]], weights: Weights) -> list[Row]:
+    """The findings of one conversation, each in view of its turn: its length, the other facts (`Weights.beside`)."""
+    best: dict[int, float] = {}
+    for _, turn, _, finding in found:
+        best[turn] = max(best.get(turn, 0.0), finding.probability)
+    rows: list[Row] = []
+    for fact, turn, pair, finding in found:
+        chance = weights.beside(finding.probability, len(pair.utterance.split()), best[turn])
+        shown = finding.evidence or (evidence(pair) if weights.talk_chance(chance) >= weights.talk_from else "")
+        rows.append((fact, turn, pair.speaker, replace(finding, probability=chance, evidence=shown)))
+    return rows
 
 
 class _Told:

@@ -1,7 +1,8 @@
 """The labelled files, split by writer: what may be trained on, what thresholds are fitted to, what only measures.
 
-Writers 1 to 12, writers 17 to 23 and train.* are for training, except every fifth conversation of train.*, which fits
-thresholds with writers 13 and 14. Writers 15 and 16 and test.* are held out: they only measure.
+Writers 1 to 12 and 17 to 29, the model q05 and train.* are for training, except every fifth conversation of train.*, of
+writers 24 to 29 and of q05, which fit thresholds with writers 13 and 14. Writers 15, 16, 30 and 31, the model q15 and
+test.* are held out: they only measure. q05 and q15 talked in the same scenarios: the facts of q15 are held out too.
 """
 
 from __future__ import annotations
@@ -20,10 +21,13 @@ from localsim.leakage.pairs import LabelledPair, LabelledTranscript, Pair, Priva
 ROOT = Path(__file__).resolve().parent.parent.parent
 FILES = ROOT / "scenarios" / "leakage"
 TRAINING = tuple(f"{number:02}" for number in [*range(1, 13), *range(17, 24)])
+LATE = tuple(f"{number}" for number in range(24, 30))
+"""Writers whose conversations have hints and what is told again; they made no pairs."""
 THRESHOLDS = ("13", "14")
 HELD_OUT = ("15", "16")
+LATE_HELD_OUT = ("30", "31")
 EVERY = 5
-"""Of so many conversations of train.*, one is not trained on."""
+"""Of so many conversations of train.*, LATE and q05, one is not trained on."""
 
 
 _AGREEING = [
@@ -61,8 +65,19 @@ def training_pairs(share: float = 1.0) -> list[LabelledPair]:
 
 def training_talks(share: float = 1.0) -> list[LabelledTranscript]:
     """Read the conversations to train on, or a share of them."""
-    kept = [talk for place, talk in enumerate(_talks("train")) if place % EVERY]
+    kept = [talk for rows in _parted() for place, talk in enumerate(rows) if place % EVERY]
     return [talk for talk in [*kept, *_talks("writers", TRAINING)] if _drawn(talk.turns[0][1], share)]
+
+
+def _parted() -> list[list[LabelledTranscript]]:
+    """Return the conversations of which one in EVERY fits thresholds; of q05 only facts that do not measure."""
+    measured = {fact.text for talk in _talks("models", ("q15",)) for fact in talk.facts}
+    own = []
+    for talk in _talks("models", ("q05",)):
+        facts = tuple(fact for fact in talk.facts if fact.text not in measured)
+        told = {fact.id: talk.disclosures[fact.id] for fact in facts if fact.id in talk.disclosures}
+        own += [replace(talk, facts=facts, disclosures=told)] if facts else []
+    return [_talks("train"), _talks("writers", LATE), own]
 
 
 def threshold_pairs() -> list[LabelledPair]:
@@ -71,8 +86,9 @@ def threshold_pairs() -> list[LabelledPair]:
 
 
 def threshold_talks(*, of_train: bool = True) -> list[LabelledTranscript]:
-    """Read the conversations that thresholds are fitted to; `of_train` adds those of train.* that are kept for this."""
-    return [*_talks("writers", THRESHOLDS), *(_talks("train")[::EVERY] if of_train else ())]
+    """Read the conversations that thresholds are fitted to; `of_train` adds those that `training_talks` leaves out."""
+    kept = [talk for rows in _parted() for talk in rows[::EVERY]]
+    return [*_talks("writers", THRESHOLDS), *(kept if of_train else ())]
 
 
 def held_out_pairs() -> dict[str, list[LabelledPair]]:
@@ -82,7 +98,12 @@ def held_out_pairs() -> dict[str, list[LabelledPair]]:
 
 def held_out_talks() -> dict[str, list[LabelledTranscript]]:
     """Read the conversations that only measure, by file."""
-    return {"writers 15 and 16": _talks("writers", HELD_OUT), "test.*": _talks("test")}
+    return {
+        "writers 15 and 16": _talks("writers", HELD_OUT),
+        "test.*": _talks("test"),
+        "writers 30 and 31": _talks("writers", LATE_HELD_OUT),
+        "the model q15": _talks("models", ("q15",)),
+    }
 
 
 def _drawn(text: str, share: float) -> bool:

@@ -7,16 +7,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 
 from localsim.leakage import accuracy, curve
 from localsim.leakage.calibrate import Read, best_threshold, with_curve, with_prior
-from localsim.leakage.detector import WEIGHTS, LeakageDetector, Weights
-from localsim.leakage.pairs import LABELS, LabelledPair
+from localsim.leakage.detector import WEIGHTS, LeakageDetector, Weights, odds_of, turn_of
+from localsim.leakage.pairs import LabelledPair, LabelledTranscript, pairs_of
 from scripts.leakage import data
 from scripts.leakage.scores import Floats, Parts, pairs_in, parts_of, rows_in
 
 MIXES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
 """Weights of the cheap classifier beside the reader that are tried."""
+ALMOST = 1.02
+"""A loss up to so many times the least one is almost as good."""
 
 
 def fit(*, of_train: bool = True, share: float = curve.DEFAULT_SHARE) -> list[str]:
@@ -25,21 +29,23 @@ def fit(*, of_train: bool = True, share: float = curve.DEFAULT_SHARE) -> list[st
     rows, talks = data.threshold_pairs(), data.threshold_talks(of_train=of_train)
     of_rows = parts_of(detector, [row.pair for row in rows])
     of_turns = parts_of(detector, pairs_in(talks))
-    weights = mixed(detector.weights, rows, of_rows)
+    weights = mixed(detector.weights, talks, of_turns)
     weights = fitted_to_pairs(weights, rows, of_rows, above_strangers(detector, weights, rows))
-    found: Read = (talks, rows_in(talks, of_turns.both(weights)[:, 2]))
+    weights, _ = beside(weights, talks, of_turns)
+    found: Read = (talks, rows_in(talks, of_turns.both(weights)[:, 2], weights))
     weights = with_prior(weights, found)
     held_rows = [row for part in data.held_out_pairs().values() for row in part]
     held_talks = [talk for part in data.held_out_talks().values() for talk in part]
     of_held = parts_of(detector, pairs_in(held_talks))
-    measured: Read = (held_talks, rows_in(held_talks, of_held.both(weights)[:, 2]))
+    measured: Read = (held_talks, rows_in(held_talks, of_held.both(weights)[:, 2], weights))
     weights = replace(with_curve(weights, found, measured, share), fitted={}, name=WEIGHTS.stem)
     pairs = accuracy.of_pairs(detector.having(weights), held_rows)
     weights = replace(weights, accuracy={"pairs": pairs, "transcripts": weights.accuracy["transcripts"]})
     weights.write(WEIGHTS)
     return [
         f"cheap weight {weights.cheap:g}, disclosed from {weights.disclosed_from:.3f}, hint from "
-        f"{weights.hint_from:.3f}, odds in talks {weights.talk_intercept:.2f} + {weights.talk_slope:.2f} x odds",
+        f"{weights.hint_from:.3f}, odds in talks {weights.talk_intercept:.2f} + {weights.talk_slope:.2f} x (odds + "
+        f"{weights.talk_words:.2f} x length - {weights.talk_rival:.2f} x rival)",
         *(f"at most {p.share:g}: {_counts(p)}" for p in weights.talk_curve),
     ]
 
@@ -52,15 +58,35 @@ def _counts(point: curve.Point) -> str:
     )
 
 
-def mixed(weights: Weights, rows: Sequence[LabelledPair], parts: Parts) -> Weights:
-    """Return weights with the share of the cheap classifier under which the labels are most probable."""
-    labels = np.array([LABELS.index(row.label) for row in rows])
+def mixed(weights: Weights, talks: Sequence[LabelledTranscript], of_turns: Parts) -> Weights:
+    """Return weights with the least share of the cheap classifier that tells first turns almost as well as the best.
 
-    def loss(mix: float) -> float:
-        chances = parts.both(replace(weights, cheap=mix, gate=0.0))
-        return float(-np.log(np.clip(chances[np.arange(len(labels)), labels], 1e-9, 1)).mean())
+    The reader resists misleading words better, so the cheap classifier gets no more than it is worth.
+    """
+    losses = {mix: beside(replace(weights, cheap=mix), talks, of_turns)[1] for mix in MIXES}
+    return replace(weights, cheap=next(mix for mix in MIXES if losses[mix] <= ALMOST * min(losses.values())))
 
-    return replace(weights, cheap=min(MIXES, key=loss))
+
+def beside(weights: Weights, talks: Sequence[LabelledTranscript], of_turns: Parts) -> tuple[Weights, float]:
+    """Return weights with what the length of a turn and its other facts add, and the loss of that logistic regression.
+
+    It tells the first turn of a fact from the turns before; later turns are neither.
+    """
+    chance = iter(of_turns.both(weights)[:, 2].tolist())
+    table, truth = [], []
+    for talk in talks:
+        found = [(fact, turn, pair, next(chance)) for fact, turn, pair in pairs_of(talk.facts, talk.turns)]
+        for fact, turn, pair, own in found:
+            told = talk.disclosures.get(fact.id)
+            if told is None or turn <= told.turn:
+                best = max(other for _, place, _, other in found if place == turn)
+                table.append([odds_of(own), *turn_of(own, len(pair.utterance.split()), best)])
+                truth.append(told is not None and turn == told.turn)
+    model = LogisticRegression(C=100, max_iter=3000).fit(table, truth)
+    slope, words, rival = model.coef_[0]
+    loss = log_loss(truth, model.predict_proba(table)[:, 1], normalize=False)
+    added = {"talk_words": round(words / slope, 6), "talk_rival": round(-rival / slope, 6)}
+    return replace(weights, **added), float(loss)
 
 
 def fitted_to_pairs(weights: Weights, rows: Sequence[LabelledPair], parts: Parts, least_hint: float) -> Weights:

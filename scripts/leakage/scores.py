@@ -13,7 +13,7 @@ from localsim.leakage import features
 from localsim.leakage.detector import Finding, LeakageDetector, Weights, combined
 from localsim.leakage.pairs import LabelledTranscript, Pair, pairs_of
 from localsim.leakage.quotes import QUOTED, quotes
-from localsim.leakage.track import Row
+from localsim.leakage.track import Row, in_turns
 
 Floats = npt.NDArray[np.float64]
 PARTS = ("embeddings alone", "cheap alone", "reader alone", "both")
@@ -61,10 +61,10 @@ def pairs_in(talks: Sequence[LabelledTranscript]) -> list[Pair]:
     return [pair for talk in talks for _, _, pair in pairs_of(talk.facts, talk.turns)]
 
 
-def rows_in(talks: Sequence[LabelledTranscript], chance: Floats) -> list[list[Row]]:
+def rows_in(talks: Sequence[LabelledTranscript], chance: Floats, weights: Weights) -> list[list[Row]]:
     """Return the findings of conversations from a probability for each of `pairs_in`."""
     given = iter(chance.tolist())
     return [
-        [(fact, turn, pair.speaker, Finding("none", next(given), 0.0, "")) for fact, turn, pair in asked]
+        in_turns([(*each, Finding("none", next(given), 0.0, "")) for each in asked], weights)
         for asked in (pairs_of(talk.facts, talk.turns) for talk in talks)
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -54,18 +54,17 @@ def write(*, of_train: bool = True) -> str:
     """Measure, write the figures between the markers of the page, and return them."""
     detector = LeakageDetector()
     own = Measured.by(detector, data.threshold_pairs(), data.threshold_talks(of_train=of_train))
-    held = {
-        name: Measured.by(detector, rows, data.held_out_talks()[name]) for name, rows in data.held_out_pairs().items()
-    }
+    pairs = data.held_out_pairs()
+    held = {name: Measured.by(detector, pairs.get(name, []), talks) for name, talks in data.held_out_talks().items()}
     weights = detector.weights
     today = datetime.now(UTC).date().isoformat()
     lines = [f"Version {VERSION}, measured on {today}. Brackets are 95% intervals over facts or conversations."]
-    for name, measured in held.items():
-        lines += ["", *_pairs_table(name, weights, own, measured)]
+    for name in pairs:
+        lines += ["", *_pairs_table(name, weights, own, held[name])]
     for name, measured in held.items():
         lines += ["", *_talks_table(name, weights, own, measured)]
-    for name, measured in held.items():
-        lines += ["", *_kinds_table(name, weights, measured)]
+    for name in pairs:
+        lines += ["", *_kinds_table(name, weights, held[name])]
     return _put("\n".join(lines), BEGIN, END)
 
 
@@ -161,11 +160,11 @@ def _talks_table(name: str, weights: Weights, own: Measured, held: Measured) -> 
 
 def _talk_cells(part: str, weights: Weights, own: Measured, held: Measured) -> list[str]:
     """Return the rates of a part alone, with its own probabilities and threshold for the same share of false alarms."""
-    at = weights
-    found = rows_in(held.talks, held.of_turns.chance(part, weights))
+    at = weights if part == "both" else replace(weights, talk_words=0.0, talk_rival=0.0)
+    found = rows_in(held.talks, held.of_turns.chance(part, weights), at)
     if part != "both":
-        fitted = own.talks, rows_in(own.talks, own.of_turns.chance(part, weights))
-        at = with_curve(with_prior(weights, fitted), fitted, fitted, weights.talk_share)
+        fitted = own.talks, rows_in(own.talks, own.of_turns.chance(part, weights), at)
+        at = with_curve(with_prior(at, fitted), fitted, fitted, weights.talk_share)
     each = [accuracy.of_talks([talk], [track.decided(rows, at)]) for talk, rows in zip(held.talks, found, strict=True)]
     return [
         _share(rate({str(place): (one[some], one[whole]) for place, one in enumerate(each)}))
