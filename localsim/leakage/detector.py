@@ -196,14 +196,19 @@ class Weights:
         return replace(self, talk_from=point.talk_from, talk_share=point.share, accuracy=measured, name=name)
 
     def talk_chance(self, probability: float) -> float:
-        """Return the probability that a turn of a conversation discloses a fact, from that of the pair alone."""
+        """Return the probability that a turn of a conversation discloses a fact, from that of the pair alone.
+
+        A quotation stays as certain as its rule makes it.
+        """
+        if probability == QUOTED[2]:
+            return probability
         return _chance(self.talk_intercept + self.talk_slope * odds_of(probability))
 
     def beside(self, probability: float, words: int, best: float) -> float:
         """Return the probability of a pair in view of its turn: the number of its words, and the highest probability
         of any fact there. A quotation stays what it is.
         """
-        if not 0 < probability < QUOTED[2]:
+        if probability in (0.0, QUOTED[2]):
             return probability
         length, rival = turn_of(probability, words, best)
         return _chance(odds_of(probability) + self.talk_words * length - self.talk_rival * rival)
