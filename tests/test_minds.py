@@ -206,8 +206,7 @@ def test_expectimax_is_the_argmax_of_a_known_chance_of_acceptance(accepts) -> No
     def reply(asked: Request) -> str | tuple[str, dict[str, float]]:
         if not asked.step:
             return f"{offer_of(asked)}\n" if asked.speaker == proposer else " [accept]\n"
-        offer = int(asked.note.partition("offers $")[2].partition(" ")[0])
-        chance = accepts(offer / 100)
+        chance = accepts(int(asked.note.partition("offers ")[2].partition("%")[0]) / 100)
         return " accept", {"accept": chance, "refuse": 1 - chance}
 
     def offer_of(asked: Request) -> str:

@@ -195,7 +195,8 @@ def open_backends(
 
     def opened_whole(name: str) -> Backend:
         if is_mind(name):
-            return _minded(name, opened_one(*parts_of(name), _for_part(needs, name, *parts_of(name))), needs)
+            (part,) = parts_of(name)
+            return _minded(name, opened_one(part, _for_part(needs, name, part)), needs)
         if not is_mixture(name):
             return opened_one(name, needs)
         return MixedBackend(name, {part: opened_one(part, _for_part(needs, name, part)) for part in parts_of(name)})

@@ -118,7 +118,7 @@ def _made(named: NamedStep, name: str, family: str | None) -> Step:
         more: dict[str, Any] = {"steps": rows[0] if most == 1 else tuple(map(Flow, rows))}
     elif named.name in STEPS and not named.inner:
         make, known, needed = STEPS[named.name]
-        more = {"prospect": _prospect(name, family)} if make is Expectimax else {}
+        more = {"prospect": _prospect(name, family)} if named.name == "expectimax" else {}
     else:
         names = [*STEPS, *FLOWS]
         meant = suggest(named.name, names, inline=True)

@@ -15,6 +15,7 @@ from localsim.conversation.rules.values import Document, Identifier, Place, Text
 
 ActName = Annotated[str, Field(pattern=r"^[a-z][a-z-]*$", max_length=30)]
 ASK = "What should {name}'s next line do? Choose one of: {acts}."
+TOLD = "In this line, {act}."
 
 
 class Acts(Document):
@@ -57,7 +58,7 @@ class Plan:
         assert isinstance(answer, Answer)
         if not answer.text:
             return ()
-        return (Note(self.name, answer.text, f"In this line, {self.acts.acts[answer.text].rstrip('.')}."),)
+        return (Note(self.name, answer.text, TOLD.format(act=self.acts.acts[answer.text].rstrip("."))),)
 
     def stated(self) -> Mapping[str, Any]:
         """As in `Step`."""

@@ -17,6 +17,7 @@ from localsim.conversation.rules.lines import Bound, Way
 from localsim.conversation.rules.values import Param
 
 ASK = "What will {others} do next? Choose one of: {words}."
+EXPECTS = "You expect that {others} will {word}."
 SUPPOSE = "Suppose that {told}. What does {others} do then? Choose one of: {words}."
 
 
@@ -37,7 +38,7 @@ class Predict:
         assert isinstance(answer, Answer)
         if not answer.text:
             return ()
-        return (Note(self.name, answer.text, f"You expect that {others_of(seen)} will {answer.text}."),)
+        return (Note(self.name, answer.text, EXPECTS.format(others=others_of(seen), word=answer.text)),)
 
     def stated(self) -> Mapping[str, Any]:
         """As in `Step`."""

@@ -95,12 +95,17 @@ class Readable(Form, Protocol):
 class Step(Protocol):
     """One step. It is a value: everything that it depends on is in its fields, which are hashed."""
 
-    name: str
-    version: str
-    tokens: int
-    """The most tokens that its question, its reply and its notes add to a prompt."""
-    aside: bool
-    """True if it drafts lines without the persona, which need a cache of their own."""
+    @property
+    def name(self) -> str:
+        """Its name in the name of a mind."""
+
+    @property
+    def tokens(self) -> int:
+        """The most tokens that its questions, replies and notes add to a prompt."""
+
+    @property
+    def aside(self) -> bool:
+        """True if it drafts lines without the persona, which need a cache of their own."""
 
     def work(self, seen: Observation, notes: tuple[Note, ...]) -> Work:
         """Yield questions and drafts; return notes, or the line."""

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from localsim.conversation.episode import Observation
-from localsim.conversation.minds.acts import Acts
+from localsim.conversation.minds.acts import TOLD, Acts
 from localsim.conversation.minds.steps import Answer, Consult, Note, Work, others_of
 from localsim.conversation.rules.forms import Listed, Words
 from localsim.conversation.rules.lines import SEPARATOR
 
 THINK = "What is on the mind of {others}, and what should {name} heed? Answer in one sentence."
 PLAN = "Which of these should {name} use in the next line, in which order? Choose at most {most}: {tools}."
+THOUGHT = "You think: {text}"
 SOURCES = ("persona", "knowledge")
 
 
@@ -46,7 +47,7 @@ class Tpe:
         ask = THINK.format(others=others_of(seen), name=seen.viewer)
         thought = yield Consult("tpe.think", ask, "Thought:", Words(), 60)
         assert isinstance(thought, Answer)
-        thinks = (Note("tpe.think", thought.text, f"You think: {thought.text}"),) if thought.text else ()
+        thinks = (Note("tpe.think", thought.text, THOUGHT.format(text=thought.text)),) if thought.text else ()
         ask = PLAN.format(name=seen.viewer, most=self.most, tools=SEPARATOR.join(self.tools))
         form = Listed(self.tools, self.most)
         planned = yield Consult("tpe.plan", ask, "Plan:", form, 12 * self.most, notes=(*notes, *thinks))
@@ -59,7 +60,7 @@ class Tpe:
     def _use(self, tool: str, seen: Observation) -> str:
         """Return what a tool gives: the instruction of an act, or what a source holds."""
         if self.acts:
-            return f"In this line, {self.acts.acts[tool].rstrip('.')}."
+            return TOLD.format(act=self.acts.acts[tool].rstrip("."))
         me = seen.me()
         if tool == "knowledge":
             return " ".join(fact.text for fact in me.facts)
