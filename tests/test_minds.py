@@ -11,7 +11,7 @@ from localsim.conversation.minds.acts import Plan
 from localsim.conversation.minds.drafts import FITS, Best, Drafts
 from localsim.conversation.minds.flows import Branch, Flow, Loop
 from localsim.conversation.minds.immerse import Immerse, agreed
-from localsim.conversation.minds.predict import Expectimax, Predict, brier
+from localsim.conversation.minds.predict import Expectimax, Predict
 from localsim.conversation.minds.reflect import QUESTIONS, Reflect
 from localsim.conversation.minds.steps import Note
 from localsim.conversation.minds.tpe import Tpe, f1
@@ -239,7 +239,6 @@ def test_looking_two_rounds_ahead_counts_what_comes_back_in_both() -> None:
     step = FAMILIES["trust"].prospect  # type: ignore[attr-defined]
     first = [play(minded(loaded, Expectimax(step, depth)), reply, turns=1).lines[0] for depth in (1, 2)]
     assert first == [f"{sender} [send 0]", f"{sender} [send 10]"], "now 10 against 0; in both rounds 20 against 24"
-    assert brier(0.5) == 0.25 and brier(1) == 0 and brier(0) == 1
 
 
 # ---- reflection and flows ------------------------------------------------------------------------------------------

@@ -158,6 +158,25 @@ def test_answers_without_form_are_no_malformed_lines(store: Store, talk: LoadedS
     assert sum(each.malformed or 0 for each in counts(store, run)) == 0
 
 
+def test_the_brier_score_of_a_constant_half_is_a_quarter(store: Store, tmp_path: Path) -> None:
+    loaded, lines = generated("ultimatum", kind="plain"), tmp_path / "lines.txt"
+    lines.write_text("refuse\n" + json.dumps({"action": "offer", "values": ["10"]}))
+    proposer = loaded.scenario.names[0]
+    roles = {proposer: absolute(f"mind:predict(of=accept/refuse),scripted:@{lines}")}
+    start(Plan((loaded,), ("agents",), "scripted:refuser", roles=roles), store, Quiet(), print, leaks=False)
+    query = (Path(__file__).parent.parent / "db" / "queries" / "18_predictions.sql").read_text()
+    for share, brier in ((None, None), (0.5, 0.25), (0, 1), (1, 0)):
+        if share is not None:
+            options = f"[json_object('options', json_object('refuse', json_object('share', {share})))]"
+            weigh = f"UPDATE generations SET details_json = json_object('step', 'predict', 'options', {options}) "
+            weigh += "WHERE json_exists(details_json, '$.step')"
+            with store.writing() as connection:
+                connection.execute(weigh)
+        columns, (row,) = store.sql(query)
+        found = dict(zip(columns, row, strict=True))
+        assert (found["foreseen"], found["brier"], found["predictions"]) == (1, brier, 1)
+
+
 class Stops(Quiet):
     """Stops a run at the so many-eth question whether it should stop."""
 

@@ -126,10 +126,3 @@ def _only(seen: Observation, move: str, value: str) -> Way:
     assert number is not None, "expectimax chooses numbers"
     only = Param(number=(value, value), step=way.move.values[0].step)  # type: ignore[arg-type]  # pydantic reads it
     return Bound(way.move.model_copy(update={"values": (only,)}), way.others)
-
-
-def brier(share: float) -> float:
-    """Return the Brier score of a prediction of which the outcome had this probability: 0 is certainty of it, 1 of the
-    other of two.
-    """
-    return (1 - share) ** 2
