@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from localsim import plugins
 from localsim.backends.called import named
 from localsim.backends.open import absolute, is_file, require_models
 from localsim.conversation import modes
@@ -19,7 +21,7 @@ from localsim.models.minds import steps_of
 from localsim.models.mixtures import parts_of
 from localsim.models.registry import constructed, layout_of, members
 from localsim.reports.audit import audit_run
-from localsim.runs.minds import mind_of
+from localsim.runs.minds import STEPS, mind_of
 from localsim.runs.plan import Plan, plan_of
 from localsim.runs.runner import resume, start
 from localsim.runs.scheduler import Watcher
@@ -27,7 +29,9 @@ from localsim.runs.trust import reaching
 from localsim.store.database import Store
 from localsim.store.queries.reports import counts
 from tests.conftest import Quiet, generated
+from tests.minded import play, speaks
 
+PAGE = (Path(__file__).parent.parent / "docs" / "minds.md").read_text()
 Chat = list[dict[str, str]]
 
 
@@ -240,3 +244,25 @@ def test_a_thought_of_another_agent_in_a_prompt_is_found(
     found = audit_run(store, simulated(store, talk, model)).violations
     assert {(each.viewer, each.what) for each in found} == {("Bo", "thought of Ana")}
     assert {each.mode for each in found} == {"agents", "mindreaders"}, "nobody reads minds"
+
+
+# ---- the page ------------------------------------------------------------------------------------------------------
+
+
+def test_the_step_of_the_page_works_as_a_plugin(talk: LoadedScenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: dict[str, Any] = {}
+    exec(PAGE.partition("```python\n")[2].partition("```")[0], found)
+    monkeypatch.setattr(plugins, "names", lambda kind: ["doubt"] if kind == "minds" else [])
+    monkeypatch.setattr(plugins, "make", lambda *given: found["Doubt"](given[-1]))
+    (spec,) = Plan((talk,), ("agents",), "mind:doubt(n=2),starter", roles={"Bo": "scripted"}).specs()
+    answers = iter([" no", " It is a trap.\n", " He hides the cake.\n"])
+    played = play(spec, lambda asked: next(answers) if asked.step else speaks(asked), turns=2)
+    assert played.steps() == ["doubt"] * 3 + ["line"] * 2
+    assert played.requests[3].note.endswith("You doubt: He hides the cake.)")
+    options = set(re.findall(r"^\| `(\w+)", PAGE, re.MULTILINE))
+    assert options == {*STEPS, "seq"}, "the page lists every step"
+
+
+@pytest.mark.parametrize("name", re.findall(r"mind:[^\"`]+", PAGE))
+def test_names_of_the_page_are_names(name: str) -> None:
+    mind_of(" ".join(name.split()).replace("doubt(n=1)", "immerse"), "ultimatum")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any
 
+from localsim import plugins
 from localsim.conversation.minds.acts import Acts, Plan
 from localsim.conversation.minds.drafts import Best, Drafts
 from localsim.conversation.minds.flows import Branch, Flow, Loop
@@ -119,8 +120,11 @@ def _made(named: NamedStep, name: str, family: str | None) -> Step:
     elif named.name in STEPS and not named.inner:
         make, known, needed = STEPS[named.name]
         more = {"prospect": _prospect(name, family)} if named.name == "expectimax" else {}
+    elif named.name in plugins.names("minds") and not named.inner:
+        made: Step = plugins.make("minds", named.name, dict(named.options))
+        return made
     else:
-        names = [*STEPS, *FLOWS]
+        names = [*STEPS, *FLOWS, *plugins.names("minds")]
         meant = suggest(named.name, names, inline=True)
         raise InvalidInput(f"{name!r}: no step is called {named.name!r}{meant}", hint=f"steps are {', '.join(names)}")
     for option in (*named.options, *needed):
