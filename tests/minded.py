@@ -25,7 +25,7 @@ class Played:
     says: list[Say] = field(default_factory=list)
     rejects: list[str] = field(default_factory=list)
     writers: list[str] = field(default_factory=list)
-    """For each turn, the text of the generation that it is credited to."""
+    """For each turn of an agent, the text of the generation that it is credited to."""
 
     @property
     def lines(self) -> list[str]:
@@ -60,7 +60,7 @@ def play(spec: EpisodeSpec, reply: Callable[[Request], Reply], turns: int = 4) -
                 continue
             if isinstance(step, Say):
                 found.says.append(step)
-                found.writers.append(texts[-1 - step.back])
+                found.writers += [] if step.turn.told else [texts[-1 - step.back]]
             if isinstance(step, Reject):
                 found.rejects.append(step.reason)
             step = next(play)

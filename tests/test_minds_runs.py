@@ -17,10 +17,12 @@ from localsim.conversation import modes
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput
 from localsim.evaluators.asking import open_judge
+from localsim.families.interviews.items import Item
 from localsim.models.minds import steps_of
 from localsim.models.mixtures import parts_of
 from localsim.models.registry import constructed, layout_of, members
 from localsim.reports.audit import audit_run
+from localsim.reports.evidence.interviews import interviews, pairs
 from localsim.runs.minds import STEPS, mind_of
 from localsim.runs.plan import Plan, plan_of
 from localsim.runs.runner import resume, start
@@ -30,6 +32,7 @@ from localsim.store.database import Store
 from localsim.store.queries.reports import counts
 from tests.conftest import Quiet, generated
 from tests.minded import play, speaks
+from tests.test_interviews import sheet_of
 
 PAGE = (Path(__file__).parent.parent / "docs" / "minds.md").read_text()
 Chat = list[dict[str, str]]
@@ -179,6 +182,29 @@ def test_the_brier_score_of_a_constant_half_is_a_quarter(store: Store, tmp_path:
         columns, (row,) = store.sql(query)
         found = dict(zip(columns, row, strict=True))
         assert (found["foreseen"], found["brier"], found["predictions"]) == (1, brier, 1)
+
+
+def right_in_role(chat: Chat) -> str:
+    """A subject that knows the right option only after it has said who it is."""
+    asked = chat[-1]["content"]
+    if "(A)" not in asked:
+        return "Ida: I am Ida, and I answer questions."
+    right = "A" if "(A) yes" in asked else "B"
+    wrong = "B" if right == "A" else "A"
+    return f"[answer-2 {right if any('I am Ida' in message['content'] for message in chat) else wrong}]"
+
+
+def test_the_opening_is_compared_with_its_absence_item_by_item(store: Store) -> None:
+    items = tuple(Item(id=f"q{n}", ask=f"Question {n}?", options=("yes", "no"), gold=("yes",)) for n in range(10))
+    people = []
+    for model in (named(right_in_role), f"mind:immerse(n=3),{named(right_in_role)}"):
+        run = start(Plan((sheet_of(items),), ("agents",), model), store, Quiet(), print, leaks=False).run_id
+        (bank,) = interviews(store, run)
+        people += bank.people
+    assert [each.means["accuracy"] for each in people] == [0, 1]
+    assert pairs(people[1], people[0].asked) == (10, 10, 0, round(2 / 1024, 4)), "McNemar"
+    asked = store.rows("SELECT count(*) AS n FROM v_generations WHERE step = 'immerse'")
+    assert asked[0]["n"] == 3, "the opening is asked once, and opens every question"
 
 
 class Stops(Quiet):

@@ -5,7 +5,7 @@ Tools are acts of a table, or the sources `persona` and `knowledge`: what the ag
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,9 +69,3 @@ class Tpe:
     def stated(self) -> Mapping[str, Any]:
         """As in `Step`."""
         return {"version": self.version, "acts": dict(self.acts.acts) if self.acts else None, "most": self.most}
-
-
-def f1(plan: Collection[str], gold: Collection[str]) -> float:
-    """Return the F1 of the tools of a plan against those of a gold plan, whatever their order."""
-    hits = len(set(plan) & set(gold))
-    return 2 * hits / (len(set(plan)) + len(set(gold))) if hits else 0.0
