@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import pickle
 import re
@@ -13,7 +14,7 @@ import pytest
 from localsim import plugins
 from localsim.backends.called import named
 from localsim.backends.open import absolute, is_file, require_models
-from localsim.conversation import modes
+from localsim.conversation import modes, prompts
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput
 from localsim.evaluators.asking import open_judge
@@ -28,9 +29,10 @@ from localsim.runs.plan import Plan, plan_of
 from localsim.runs.runner import resume, start
 from localsim.runs.scheduler import Watcher
 from localsim.runs.trust import reaching
+from localsim.scenarios.parse import parse_scenario
 from localsim.store.database import Store
 from localsim.store.queries.reports import counts
-from tests.conftest import Quiet, generated
+from tests.conftest import TALK, Quiet, generated
 from tests.minded import play, speaks
 from tests.test_interviews import sheet_of
 
@@ -105,7 +107,7 @@ def test_other_names_are_refused_with_what_is_wrong(name: str, said: str, talk: 
 def test_an_author_has_no_inside(talk: LoadedScenario) -> None:
     for mode in ("script", "iterative"):
         with pytest.raises(InvalidInput, match="who writes everybody has no inside") as refused:
-            Plan((talk,), ("agents", mode), PLANNER)  # type: ignore[arg-type]
+            Plan((talk,), ("agents", mode), PLANNER)
         assert "--role writer=MODEL" in str(refused.value.hint)
     specs = Plan((talk,), ("script", "agents"), PLANNER, roles={"writer": MODEL}).specs()
     assert [list(spec.minds) for spec in specs] == [[], ["Ana", "Bo"]]
@@ -196,7 +198,7 @@ def right_in_role(chat: Chat) -> str:
 
 def test_the_opening_is_compared_with_its_absence_item_by_item(store: Store) -> None:
     items = tuple(Item(id=f"q{n}", ask=f"Question {n}?", options=("yes", "no"), gold=("yes",)) for n in range(10))
-    people = []
+    people: list[Any] = []
     for model in (named(right_in_role), f"mind:immerse(n=3),{named(right_in_role)}"):
         run = start(Plan((sheet_of(items),), ("agents",), model), store, Quiet(), print, leaks=False).run_id
         (bank,) = interviews(store, run)
@@ -251,6 +253,25 @@ def test_a_run_does_not_go_on_with_another_table_of_acts(store: Store, talk: Loa
         resume(run, store, Quiet(), lambda _: None, leaks=False)
 
 
+@pytest.mark.model
+def test_a_question_costs_a_model_only_its_own_words(store: Store, tmp_path: Path) -> None:
+    scenario = tmp_path / "short.yaml"
+    scenario.write_text(TALK + "limits: {turns: 4, chars: 60}\n")
+    model = "mind:predict(of=agree/refuse)+plan(acts=support),starter"
+    plan = Plan((parse_scenario(scenario.read_text(), str(scenario)),), ("agents",), model, parallel=1)
+    run = start(plan, store, Quiet(), lambda _: None, leaks=False).run_id
+    rows = store.rows("SELECT turn, step, prompt_tokens AS p, evaluated_tokens AS fresh FROM v_generations "
+                      "ORDER BY generation")  # fmt: skip
+    assert [row["step"] for row in rows[:3]] == ["predict", "plan", None]
+    for before, row in itertools.pairwise(rows):
+        if before["turn"] == row["turn"]:
+            assert row["fresh"] < 70 < 150 < row["p"], "the chat before it is in the cache"
+    assert audit_run(store, run).violations == ()
+    weighed = store.rows("SELECT details_json FROM generations WHERE json_exists(details_json, '$.step') LIMIT 1")
+    shares = [each["share"] for each in json.loads(weighed[0]["details_json"])["options"][0]["options"].values()]
+    assert len(shares) == 2 and sum(shares) == pytest.approx(1, abs=1e-3)
+
+
 # ---- the audit -----------------------------------------------------------------------------------------------------
 
 
@@ -260,7 +281,7 @@ def test_a_thought_of_another_agent_in_a_prompt_is_found(
     model = f"mind:tpe,{MODEL}"
     sound = audit_run(store, simulated(store, talk, model))
     assert sound.violations == () and sound.prompts_checked > 10
-    note_of = modes.note_of
+    note_of = prompts.note_of
 
     def broken(seen: Any, *rest: Any) -> str:
         told = note_of(seen, *rest)
