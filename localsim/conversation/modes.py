@@ -210,7 +210,7 @@ class _Thinking:
         if not isinstance(done, Drafted):
             done = yield from self._draft(Draft(notes=left))
         turn, written = self._drafts[done.number]
-        return Say(turn, self._asked - written), left
+        return Say(turn, back=self._asked - written), left
 
     def _draft(self, draft: Draft) -> Generator[Step, Generation | None, Drafted]:
         slot = self._slot if draft.ways is None else replace(self._slot, ways=draft.ways)
