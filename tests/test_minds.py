@@ -24,6 +24,7 @@ from localsim.families import FAMILIES
 from localsim.scenarios.acts import find_acts
 from tests.conftest import generated, spec_of
 from tests.minded import minded, play, prompt, speaks
+from tests.test_memories import REMEMBERING, with_recall
 
 IN_ROLE = " I am Ana, and I look for the cake.\n"
 
@@ -156,6 +157,13 @@ def test_the_chosen_line_has_at_most_the_energy_of_the_first(talk: LoadedScenari
 
     assert [chosen(0), chosen(1), chosen(10)] == ["A", "B", "C"], "the weight trades the attribute against sense"
     assert chosen(1, mu=0) == "C"
+
+
+def test_what_comes_to_mind_stands_before_a_question_and_not_before_a_draft_without_persona() -> None:
+    loaded = with_recall(REMEMBERING, k=1, by="recency")
+    played = play(minded(loaded, Drafts()), lambda asked: " first" if asked.step else speaks(asked), turns=1)
+    own, plain, question, _ = (request.note.count("You remember: ") for request in played.requests)
+    assert (own, plain, question) == (1, 0, 1)
 
 
 # ---- plans ---------------------------------------------------------------------------------------------------------
