@@ -16,6 +16,7 @@ from localsim.backends.called import named
 from localsim.backends.open import absolute, is_file, require_models
 from localsim.conversation import modes, prompts
 from localsim.conversation.scenario import LoadedScenario
+from localsim.conversation.transcript import Action
 from localsim.errors import InvalidInput
 from localsim.evaluators.asking import open_judge
 from localsim.families.interviews.items import Item
@@ -153,6 +154,20 @@ def test_what_is_asked_is_stored_and_turns_are_those_who_wrote_them(store: Store
     assert sum(each.replies or 0 for each in counts(store, run)) == sum(
         n for (step, _), (n, _) in found.items() if not step
     )
+
+
+def test_a_person_talks_with_an_agent_that_has_a_mind(store: Store, talk: LoadedScenario) -> None:
+    asked: list[Any] = []
+
+    def typed(request: Any) -> Action:
+        asked.append(request)
+        return Action("speak", f"Words of a person, {len(asked)}.")
+
+    plan = Plan((talk,), ("agents",), PLANNER, roles={"Bo": "human"})
+    start(plan, store, Quiet(), print, typed, leaks=False)
+    steps = store.rows("SELECT DISTINCT speaker, step FROM v_generations ORDER BY ALL")
+    assert [tuple(row.values()) for row in steps] == [("Ana", "plan"), ("Ana", None), ("Bo", None)]
+    assert asked and not any(request.step for request in asked), "nobody asks a person what steps ask"
 
 
 def vague(chat: Chat) -> str:
