@@ -218,7 +218,7 @@ CREATE OR REPLACE VIEW v_generations AS
 SELECT g.episode_id, g.generation, g.turn, g.attempt, g.speaker, g.seed, g.model, g.text, g.cause, g.malformed,
        g.prompt_tokens, g.evaluated_tokens, g.shared_tokens, g.dropped_messages, g.generated_tokens,
        g.duration_ms,
-       g.details_json ->> 'raw' AS raw, e.run_id, e.mode, e.see
+       g.details_json ->> 'raw' AS raw, g.details_json ->> 'step' AS step, e.run_id, e.mode, e.see
 FROM generations g JOIN episodes e ON e.episode_id = g.episode_id;
 
 CREATE OR REPLACE VIEW v_scores AS
@@ -636,7 +636,7 @@ COMMENT ON VIEW v_episodes IS 'Episodes, with scenario, family and success; turn
 
 COMMENT ON VIEW v_turns IS 'Turns, with their position in the conversation from 0 to 1';
 
-COMMENT ON VIEW v_generations IS 'Generations, with tokens and duration, without the prompt; raw is a reply as a server or function gave it';
+COMMENT ON VIEW v_generations IS 'Generations, with tokens and duration, without the prompt; raw is a reply as a server or function gave it; step is the step of a mind that asked for it';
 
 COMMENT ON VIEW v_scores IS 'Scores; newest is true for the newest version of each evaluator, and for its latest search for leaks';
 

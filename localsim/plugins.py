@@ -1,4 +1,4 @@
-"""Entry points of other packages, which add families, evaluators, backends and languages. Loaded only when named.
+"""Entry points of other packages, which add families, evaluators, backends, languages, minds. Loaded only when named.
 
     [project.entry-points."localsim.backends"]
     mine = "my_package:open_backend"
@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from localsim.errors import InvalidInput, PluginFailed, suggest
 
-Kind = Literal["families", "evaluators", "backends", "languages"]
+Kind = Literal["families", "evaluators", "backends", "languages", "minds"]
 _loading: dict[tuple[Kind, str], EntryPoint] = {}
 """The entry points that have been asked for in this process: only their packages can be to blame for an error."""
 

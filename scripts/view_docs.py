@@ -68,7 +68,10 @@ COMPUTED = {
         "see_1": "Grants of the episode shown first; NULL for attention items",
         "see_2": "Grants of the episode shown second; NULL for attention items",
     },
-    "v_generations": {"raw": "The reply as a server or a function gave it; NULL where it is the text"},
+    "v_generations": {
+        "raw": "The reply as a server or a function gave it; NULL where it is the text",
+        "step": "The step of a mind that asked for it; NULL for a line",
+    },
     "v_judgements": {
         "instructions": "System message of the prompt",
         "prompt": "User message of the prompt",

@@ -17,7 +17,8 @@ from tests.conftest import generated
 
 GAMES = {1, 5, 21, 27, 29, 30, 33, 37, 55, 56, 57}
 PEOPLE = {4, 6, 9, 14, 15, 17, 18, 19, 32, 34, 45, 46, 47, 53, 60}
-REQUIRED = GAMES | PEOPLE
+MINDS = {3, 7, 11, 26, 39, 41, 44, 52, 58}
+REQUIRED = GAMES | PEOPLE | MINDS
 TOGETHER = ("interaction", "structure", "strategy", "protocol")
 
 

@@ -20,6 +20,8 @@ from localsim.backends.scripted import PREFIX, open_scripted
 from localsim.backends.threaded import ThreadedBackend
 from localsim.conversation.episode import EpisodeSpec, Overflow, Repro
 from localsim.errors import InvalidInput, suggest
+from localsim.models import minds
+from localsim.models.minds import is_mind
 from localsim.models.mixtures import is_mixture, mixture_of, name_of, parts_of
 from localsim.models.registry import OPENVINO, ModelFile, is_path, require_name, resolve, split_adapter, split_engine
 
@@ -51,7 +53,7 @@ def is_plugin(name: str) -> bool:
 
 def is_file(name: str) -> bool:
     """True if a model name means one file of weights that this process loads."""
-    elsewhere = is_scripted(name) or is_remote(name) or is_mixture(name) or is_plugin(name)
+    elsewhere = is_scripted(name) or is_remote(name) or is_mixture(name) or is_mind(name) or is_plugin(name)
     return not (elsewhere or name == person.NAME or name.startswith(called.PREFIX))
 
 
@@ -68,6 +70,8 @@ def absolute(model: str) -> str:
     require_name(model)
     if model.startswith(f"{PREFIX}:@"):
         return f"{PREFIX}:@{Path(model.removeprefix(f'{PREFIX}:@')).absolute()}"
+    if is_mind(model):
+        return minds.absolute(model, absolute(*parts_of(model)))
     if is_mixture(model):
         mixed = mixture_of(model)
         return name_of(replace(mixed, first=absolute(mixed.first), other=absolute(mixed.other)))
@@ -145,7 +149,7 @@ def memory_plans(needs: Needs) -> list[MemoryPlan]:
 
 
 def _for_part(needs: Needs, name: str, part: str) -> Needs:
-    """The needs of one model of a mixture, which may have to write every reply of the mixture."""
+    """The needs of the model of a mind, or of one of a mixture, which may have to write every reply of the mixture."""
     if part == name:
         return needs
     specs = [
@@ -190,6 +194,9 @@ def open_backends(
         return backend
 
     def opened_whole(name: str) -> Backend:
+        if is_mind(name):
+            (part,) = parts_of(name)
+            return _minded(name, opened_one(part, _for_part(needs, name, part)), needs)
         if not is_mixture(name):
             return opened_one(name, needs)
         return MixedBackend(name, {part: opened_one(part, _for_part(needs, name, part)) for part in parts_of(name)})
@@ -199,6 +206,16 @@ def open_backends(
     finally:
         for backend in opened:
             backend.close()
+
+
+def _minded(name: str, backend: Backend, needs: Needs) -> Backend:
+    """The backend of a mind's model, with the steps among what is stored about it. Raises InvalidInput for a judge."""
+    found = [spec.minds[role] for spec in needs.specs for role, model in spec.models.items() if model == name]
+    if not found:
+        raise InvalidInput(f"{name!r}: only agents have minds", hint=f"name the model alone: {parts_of(name)[0]}")
+    backend.name, inner = name, {parts_of(name)[0]: backend.identity}
+    backend.identity = {**backend.identity, "name": name, "mind": found[0].stated(), "parts": inner}
+    return backend
 
 
 def _of_plugin(name: str, sequences: int) -> Backend:

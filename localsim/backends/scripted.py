@@ -69,6 +69,8 @@ class ScriptedBackend(Backend):
         if not self._replies:
             raise GenerationFailed(f"{self.name} has no replies left for turn {request.turn}")
         reply = self._replies.popleft()
+        if isinstance(reply, Action) and not isinstance(request.form, ActionLines):
+            return f" {reply.text}"  # the answer to a step of a mind
         return (
             reply if isinstance(reply, str) else _after_prefill(request, [Turn(request.turn, request.speaker, reply)])
         )

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from localsim.conversation.grants import NOTHING, Grants, Sight
 from localsim.conversation.memories import Encode
@@ -22,6 +22,9 @@ from localsim.conversation.rules.values import Move
 from localsim.conversation.scenario import AnswerKey, Fact, RelationshipLevel, Scenario, canonical_hash
 from localsim.conversation.transcript import ActionType, Transcript
 from localsim.errors import suggest
+
+if TYPE_CHECKING:
+    from localsim.conversation.minds.flows import Flow
 
 Mode = Literal["script", "iterative", "agents", "mindreaders"]
 """A mode that can be simulated."""
@@ -111,6 +114,8 @@ class EpisodeSpec:
     """The edition of the shared rules."""
     encode: Encode | None = field(default=None, compare=False, repr=False)
     """What compares meanings, for a scenario whose `recall` does."""
+    minds: Mapping[str, Flow] = field(default_factory=dict)
+    """Role -> the steps before its lines (`minds`), as the name of its model says; a role without any is not named."""
 
     @cached_property
     def seed(self) -> int:
@@ -125,8 +130,8 @@ class EpisodeSpec:
     def hash(self) -> str:
         """The sha256 of everything that the episode depends on.
 
-        Variant 0, grants of nothing, the first layout and the first edition are left out, as in runs before there were
-        any others.
+        Variant 0, grants of nothing, the first layout, the first edition and minds without steps are left out, as in
+        runs before there were any others.
         """
         parts = {
             "scenario": self.scenario.hash,
@@ -142,6 +147,7 @@ class EpisodeSpec:
             "see": self.grants.text,
             "layouts": dict(self.layouts),
             "edition": self.edition if self.edition > 1 else 0,
+            "minds": {role: mind.stated() for role, mind in self.minds.items()},
         }
         return canonical_hash({**parts, **{name: value for name, value in given.items() if value}})
 

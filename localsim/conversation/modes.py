@@ -17,10 +17,20 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from localsim.conversation.beginning import beginning
-from localsim.conversation.episode import SINGLE_AUTHOR, EpisodeSpec, Mode, Observation, Sampling, StopReason
+from localsim.conversation.episode import (
+    SINGLE_AUTHOR,
+    EpisodeSpec,
+    Mode,
+    Observation,
+    Sampling,
+    StopReason,
+    derive_seed,
+)
 from localsim.conversation.grants import NOTHING
-from localsim.conversation.prompts import agent_messages, lines_of, note_of, writer_messages
-from localsim.conversation.requests import LEFT_OUT, Generation, Request
+from localsim.conversation.minds.flows import Flow, merged
+from localsim.conversation.minds.steps import Answer, Consult, Draft, Drafted, Note, told_of, weights_in
+from localsim.conversation.prompts import agent_messages, lines_of, note_of, question_of, writer_messages
+from localsim.conversation.requests import LEFT_OUT, Generation, Message, Request
 from localsim.conversation.rules.deciding import Slot, ahead, rules_in, silent_turns, slots, told_turn
 from localsim.conversation.rules.grammar import ActionLines, Barred
 from localsim.conversation.rules.lines import Bound, shown
@@ -28,13 +38,15 @@ from localsim.conversation.rules.spill import utterance
 from localsim.conversation.rules.steps import Act, Next, Rules, Stop, Tell
 from localsim.conversation.scenario import WRITER, Scenario
 from localsim.conversation.transcript import ACTION_TYPES, Repair, Transcript, Turn, parse_line
-from localsim.conversation.visibility import observe
+from localsim.conversation.visibility import impersonal, observe
 from localsim.conversation.wording.layouts import FIRST, LAYOUTS
 from localsim.conversation.wording.notes import lines_of_note
 from localsim.errors import MalformedReply
 
 ATTEMPTS = 2
 """Attempts at one turn: a malformed reply is retried once, with a new derived seed."""
+ASIDE = "/aside"
+"""The end of the name of the session in which an agent drafts lines without its persona."""
 QUOTED = 120
 """The most characters of a reply that the reason of a failed episode quotes."""
 
@@ -53,6 +65,8 @@ class Say:
     turn: Turn
     written: bool = True
     """False for a turn that no generation has: it is given, or the rules tell it."""
+    back: int = 0
+    """How many generations ago its line was written; 0: in the last one."""
 
 
 @dataclass(frozen=True)
@@ -67,18 +81,31 @@ Step = Ask | Say | Reject
 Play = Generator[Step, Generation | None, StopReason]
 
 
+@dataclass(frozen=True)
+class Thinks:
+    """What the steps of a mind add to the request of a line."""
+
+    notes: tuple[Note, ...] = ()
+    persona: bool = True
+    """False if the agent is told neither who it is nor what it is like."""
+
+
+NO_THOUGHTS = Thinks()
+
+
 def turn_by_turn(spec: EpisodeSpec) -> Play:
     """Write one turn at a time: agents with their own views, or one author with the prompt of a script.
 
     Agents and mindreaders differ only in `observe`.
     """
     rules, talk = rules_in(spec), (yield from _begin(spec))
+    kept: dict[str, tuple[Note, ...]] = {}
     while not isinstance(step := rules.next(spec.scenario, talk, spec.seed), Stop):
         if isinstance(step, Tell):
             talk = yield from _tell(talk, step)
             continue
         for slot in slots(spec.scenario, talk, step):
-            talk = yield from _agent_turn(spec, talk, slot)
+            talk = yield from _agent_turn(spec, talk, slot, kept)
     return step.reason
 
 
@@ -125,20 +152,110 @@ def _ask(request: Request, speaker: str) -> Generator[Step, Generation | None, _
     return _Reply(lines, cut, generation.typed, generation.unread, left_out)
 
 
-def _agent_turn(spec: EpisodeSpec, talk: Transcript, slot: Slot) -> Generator[Step, Generation | None, Transcript]:
+def _agent_turn(
+    spec: EpisodeSpec, talk: Transcript, slot: Slot, kept: dict[str, tuple[Note, ...]]
+) -> Generator[Step, Generation | None, Transcript]:
+    """Write a turn; `kept` are the notes of each agent's mind for its later turns."""
+    mind = spec.minds.get(slot.speaker)
+    if mind is None:
+        said = Say((yield from _line(spec, talk, slot)))
+    else:
+        said, left = yield from _Thinking(spec, talk, slot).turn(mind, kept.get(slot.speaker, ()))
+        kept[slot.speaker] = tuple(note for note in left if note.keep)
+    yield said
+    return talk.plus(said.turn)
+
+
+def _line(
+    spec: EpisodeSpec, talk: Transcript, slot: Slot, begun: int = 0, thinks: Thinks = NO_THOUGHTS
+) -> Generator[Step, Generation | None, Turn]:
+    """Return the turn of an agent's line; `begun` are the attempts at earlier drafts of it."""
     reason, wrote = "", ""
-    for attempt in range(ATTEMPTS):
-        reply = yield from _ask(_request(spec, talk, attempt, (slot,)), slot.speaker)
+    for attempt in range(begun, begun + ATTEMPTS):
+        reply = yield from _ask(_request(spec, talk, attempt, (slot,), thinks), slot.speaker)
         wrote = "\n".join(reply.lines)
         try:
-            turn = _turn_of(spec, len(talk), slot, reply)
+            return _turn_of(spec, len(talk), slot, reply)
         except MalformedReply as error:
             reason = error.message
             yield Reject(len(talk), reason)
-            continue
-        yield Say(turn)
-        return talk.plus(turn)
     raise _unread(len(talk), slot, reason, wrote)
+
+
+class _Thinking:
+    """One turn of an agent with a mind: asks what its steps ask in the agent's own chat, and writes their drafts."""
+
+    def __init__(self, spec: EpisodeSpec, talk: Transcript, slot: Slot) -> None:
+        self._spec, self._talk, self._slot = spec, talk, slot
+        self._asked = 0
+        self._questions = 0
+        self._drafts: list[tuple[Turn, int]] = []
+        """Each draft, and the number of generations of this turn up to it."""
+
+    def turn(
+        self, mind: Flow, kept: tuple[Note, ...]
+    ) -> Generator[Step, Generation | None, tuple[Say, tuple[Note, ...]]]:
+        """Return the turn, and the notes of the mind after it."""
+        seen = _request(self._spec, self._talk, 0, (self._slot,)).observation
+        assert seen is not None, "an agent's request holds what it sees"
+        work = mind.work(seen, kept)
+        answer: Answer | Drafted | None = None
+        try:
+            while True:
+                asked = work.send(answer)  # type: ignore[arg-type]  # a generator begins with None
+                answer = yield from (self._consult(asked) if isinstance(asked, Consult) else self._draft(asked))
+        except StopIteration as end:
+            done: tuple[Note, ...] | Drafted = end.value
+        left = merged(kept, done.notes if isinstance(done, Drafted) else done)
+        if not isinstance(done, Drafted):
+            done = yield from self._draft(Draft(notes=left))
+        turn, written = self._drafts[done.number]
+        return Say(turn, back=self._asked - written), left
+
+    def _draft(self, draft: Draft) -> Generator[Step, Generation | None, Drafted]:
+        slot = self._slot if draft.ways is None else replace(self._slot, ways=draft.ways)
+        thinks, begun = Thinks(draft.notes or (), persona=draft.persona), len(self._drafts) * ATTEMPTS
+        turn = yield from self._counted(_line(self._spec, self._talk, slot, begun, thinks))
+        self._drafts.append((turn, self._asked))
+        return Drafted(len(self._drafts) - 1, turn.line)
+
+    def _counted(self, line: Generator[Step, Generation | None, Turn]) -> Generator[Step, Generation | None, Turn]:
+        """Pass on the steps of a line, and count its generations."""
+        answer: Generation | None = None
+        while True:
+            try:
+                step = line.send(answer)
+            except StopIteration as end:
+                turn: Turn = end.value
+                return turn
+            self._asked += isinstance(step, Ask)
+            answer = yield step
+
+    def _consult(self, asked: Consult) -> Generator[Step, Generation | None, Answer]:
+        """Return the answer to a question, which is asked twice at most; an empty one if neither reply has its form."""
+        spec, thinks = self._spec, Thinks(asked.notes or ())
+        base = _request(spec, self._talk, 0, (self._slot,), thinks)
+        assert base.observation is not None, "as above"
+        messages, note = base.messages, question_of(base.observation, asked.ask, spec.variant, told_of(thinks.notes))
+        if asked.opens:
+            messages, note = (base.messages[0], Message("user", asked.ask)), ""
+        sampling = replace(spec.sampling, act_min_p=0.0)
+        request = replace(
+            base, messages=messages, note=note, prefill=asked.start, form=asked.form, max_tokens=asked.max_tokens,
+            sampling=replace(sampling, temperature=0.0) if asked.sure else sampling, heard=(), observation=None,
+            step=asked.step,
+        )  # fmt: skip
+        self._questions += 1
+        for attempt in range(ATTEMPTS):
+            seed = derive_seed("question", base.seed, self._questions, attempt)
+            self._asked += 1
+            generation = yield Ask(replace(request, attempt=attempt, seed=seed))
+            assert generation is not None, "an Ask is answered with a Generation"
+            text = asked.form.read(generation.text)
+            if text is not None:
+                return Answer(text, weights_in(generation.details))
+            yield Reject(len(self._talk), "not in the form that was asked for")
+        return Answer("")
 
 
 def _turn_of(spec: EpisodeSpec, index: int, slot: Slot, reply: _Reply) -> Turn:
@@ -279,7 +396,9 @@ def _repair(scenario: Scenario, speaker: str) -> Repair:
     return partial(utterance, speaker=speaker, names=scenario.names, actions=actions)
 
 
-def _request(spec: EpisodeSpec, talk: Transcript, attempt: int, coming: tuple[Slot, ...]) -> Request:
+def _request(
+    spec: EpisodeSpec, talk: Transcript, attempt: int, coming: tuple[Slot, ...], thinks: Thinks = NO_THOUGHTS
+) -> Request:
     """Return the request for the next lines: one of an agent, or some of a script."""
     first = coming[0]
     speaker = WRITER if spec.mode in SINGLE_AUTHOR else first.speaker
@@ -289,15 +408,17 @@ def _request(spec: EpisodeSpec, talk: Transcript, attempt: int, coming: tuple[Sl
         messages = (*writer_messages(seen, spec.variant, layout), *lines_of(talk))
     else:
         seen = observe(spec.scenario, spec.mode, speaker, talk, spec.grants, first.ways, first.since, spec.encode)
-        messages = agent_messages(seen, spec.variant, layout)
+        seen = seen if thinks.persona else impersonal(seen)
+        opens = [(note.opens, note.value) for note in thinks.notes if note.opens and thinks.persona]
+        messages = agent_messages(seen, spec.variant, layout, opens)
     heard = (talk if speaker == WRITER else seen.transcript).acts
     return Request(
-        session=f"{spec.hash}/{speaker}",
+        session=f"{spec.hash}/{speaker}{'' if thinks.persona else ASIDE}",
         speaker=speaker,
         turn=len(talk),
         attempt=attempt,
         messages=messages,
-        note=note_of(seen, spec.variant, layout),
+        note=note_of(seen, spec.variant, layout, told_of(thinks.notes)),
         prefill=first.speaker,
         seed=spec.turn_seed(len(talk), attempt),
         max_tokens=spec.scenario.limits.tokens * len(coming),

@@ -7,6 +7,8 @@ chooses wording and line breaks. Raise VERSION with every change of wording.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from localsim.conversation.episode import AgentView, Observation
 from localsim.conversation.names import whole
 from localsim.conversation.requests import Message
@@ -28,44 +30,62 @@ INTERVIEWER = "an interviewer"
 """Whom an agent talks with who is alone in a scenario: the rules ask it questions."""
 
 
-def agent_messages(seen: Observation, variant: int = 0, layout: str = FIRST) -> tuple[Message, ...]:
-    """Return the chat of one agent. `layout` is a key of LAYOUTS.
+def agent_messages(
+    seen: Observation, variant: int = 0, layout: str = FIRST, opens: Sequence[tuple[str, str]] = ()
+) -> tuple[Message, ...]:
+    """Return the chat of one agent. `layout` is a key of LAYOUTS; `opens` are messages and replies after the
+    instructions.
 
     Without notes it holds the instructions, then others' turns (user) and its own (assistant). With notes, all turns
     are lines of one reply.
     """
     words, alone = variant_of(variant).words, len(seen.agents) == 1
     messages = [Message("system", agent_instructions(seen, variant, layout))]
+    for asked, replied in opens:
+        messages += [Message("user", asked), Message("assistant", replied)]
+    begun = len(messages)
     if LAYOUTS[layout].notes and not alone:
         return (*messages, Message("user", words.lines), *lines_of(seen.transcript))
     others: list[str] = []
     for turn in seen.transcript.turns:
         if turn.speaker == seen.viewer:
-            messages.append(Message("user", _heard(others, words, first=len(messages) == 1)))
+            messages.append(Message("user", _heard(others, words, first=len(messages) == begun)))
             messages.append(Message("assistant", turn.line))
             others = []
         else:
             # Nobody else speaks to an agent who is alone, so that a question needs no brackets.
             others.append(turn.action.text if alone else turn.line)
-    messages.append(Message("user", _heard(others, words, first=len(messages) == 1)))
+    messages.append(Message("user", _heard(others, words, first=len(messages) == begun)))
     return tuple(messages)
 
 
-def note_of(seen: Observation, variant: int = 0, layout: str = FIRST) -> str:
-    """Return the note before the viewer's next line: what comes to mind, and what the line is for.
+def note_of(seen: Observation, variant: int = 0, layout: str = FIRST, thoughts: Sequence[str] = ()) -> str:
+    """Return the note before the viewer's next line: what comes to mind, and what the line is for, with its thoughts.
 
-    The second part is missing in a layout without notes, and for an agent who is alone.
+    What it is for is missing in a layout without notes, and for an agent who is alone.
     """
-    mind = [
+    plain = ""
+    if LAYOUTS[layout].notes and len(seen.agents) > 1:
+        plain = (script_note if seen.viewer == WRITER else note)(seen, variant_of(variant).words)
+    if thoughts:
+        plain = told_line(" ".join(filter(None, (plain[1:-1], *thoughts))), None)
+    return "\n".join(filter(None, (*_in_mind(seen), plain)))
+
+
+def question_of(seen: Observation, ask: str, variant: int = 0, thoughts: Sequence[str] = ()) -> str:
+    """Return the note that asks an agent something before its line, after what comes to mind."""
+    asked = " ".join((variant_of(variant).words.who.format(name=seen.viewer), *thoughts, ask))
+    return "\n".join((*_in_mind(seen), told_line(asked, None)))
+
+
+def _in_mind(seen: Observation) -> list[str]:
+    return [
         told_line(
             (REMEMBERS[0] if agent.name == seen.viewer else REMEMBERS[1]).format(name=agent.name, text=text), None
         )
         for agent in seen.agents
         for text in agent.memories
     ]
-    if LAYOUTS[layout].notes and len(seen.agents) > 1:
-        mind.append((script_note if seen.viewer == WRITER else note)(seen, variant_of(variant).words))
-    return "\n".join(mind)
 
 
 def _heard(lines: list[str], words: Wording, *, first: bool) -> str:

@@ -110,6 +110,8 @@ class Request:
     opening: str = ""
     """Name of the beginning that this prompt has in common with others; a backend may evaluate it once. Empty: the
     instructions name it."""
+    step: str = ""
+    """The step of a mind that asks its agent this; '' for a request of the agent's own line, and for a judge."""
 
 
 @dataclass(frozen=True)

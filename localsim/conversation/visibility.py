@@ -120,6 +120,14 @@ def _in_mind(agent: Agent, recall: Recall, query: str, encode: Encode | None) ->
     return tuple(fold_lines(memory.text) for memory in reversed(recalled(agent.memories, recall, query, encode)))
 
 
+def impersonal(seen: Observation) -> Observation:
+    """Return a view in which the viewer is told neither its profile nor its persona; alone, not even its goal."""
+    alone = len(seen.agents) == 1
+    me = seen.me()
+    bare = replace(me, profile=(), persona=(), memories=(), goal=None if alone else me.goal)
+    return replace(seen, agents=tuple(bare if view == me else view for view in seen.agents))
+
+
 def _relationships(
     scenario: Scenario, viewer: str, *, everybody: bool
 ) -> tuple[tuple[str, str, RelationshipLevel], ...]:

@@ -6,7 +6,6 @@ answers into scores.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -95,26 +94,6 @@ class Verdict(Form):
         if match is None or not self.low <= int(match["number"]) <= self.high:
             return None
         return int(match["number"]), match["reason"].strip()
-
-
-@dataclass(frozen=True)
-class OneOf(Form):
-    """The form of a reply that is one of several words. No word may begin with another one."""
-
-    words: tuple[str, ...]
-    start: str
-    """The fixed start of the reply."""
-
-    def grammar(self) -> str:
-        return f'root ::= " " ({" | ".join(json.dumps(word) for word in self.words)})\n'
-
-    def finished(self, text: str) -> bool:
-        return self.read(text.removeprefix(self.start)) is not None
-
-    def read(self, text: str) -> str | None:
-        """Return the word of a reply, in any case and with or without a full stop; None if it is none of the words."""
-        word = text.strip().removesuffix(".").lower()
-        return word if word in self.words else None
 
 
 def judgement_records(case: Case, evaluator: str, version: str, asked: Asked, *, readable: bool) -> list[Record]:

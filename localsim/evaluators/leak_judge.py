@@ -15,8 +15,9 @@ from itertools import permutations
 from localsim.conversation.beginning import own_from
 from localsim.conversation.episode import Sampling, Score, Subject, derive_seed
 from localsim.conversation.requests import Message, Request
+from localsim.conversation.rules.forms import OneOf
 from localsim.conversation.scenario import Scenario
-from localsim.evaluators.asking import Case, OneOf, judgement_records
+from localsim.evaluators.asking import Case, judgement_records
 from localsim.evaluators.base import Asked, Evaluation, Evaluator, Steps
 from localsim.evaluators.leaks import facts_of, private_facts, terms_of
 from localsim.families import family_of

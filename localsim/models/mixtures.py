@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from localsim.errors import InvalidInput
+from localsim.models.minds import is_mind, split
 
 PREFIX = "mix:"
 
@@ -41,7 +42,9 @@ def mixture_of(name: str) -> Mixture:
         number = float(share)
     except ValueError:
         number = -1.0
-    if not (at and comma and all(parts) and 0 <= number <= 1) or any(map(is_mixture, parts)):
+    if not (at and comma and all(parts) and 0 <= number <= 1) or any(
+        is_mixture(part) or is_mind(part) for part in parts
+    ):
         raise InvalidInput(
             f"{name!r} does not name two models and a share from 0 to 1",
             hint=f"for example {PREFIX}starter-peeks@0.5,starter: starter-peeks writes half of the replies",
@@ -55,5 +58,7 @@ def name_of(mixture: Mixture) -> str:
 
 
 def parts_of(name: str) -> tuple[str, ...]:
-    """The models that a name stands for: both of a mixture, else the name itself."""
+    """The models that a name stands for: both of a mixture, that of a mind, else the name itself."""
+    if is_mind(name):
+        return (split(name)[1],)
     return mixture_of(name).parts if is_mixture(name) else (name,)

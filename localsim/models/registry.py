@@ -25,6 +25,7 @@ from localsim.errors import InvalidInput, ModelMissing, refuse_empty, suggest
 from localsim.models import own
 from localsim.models.checksums import checksum, forget
 from localsim.models.entries import ModelEntry, entry_of
+from localsim.models.minds import is_mind
 from localsim.models.mixtures import is_mixture, mixture_of, parts_of
 from localsim.models.sidecars import SIDECAR, entry_of_sidecar, origin_of, read_sidecar
 
@@ -94,7 +95,7 @@ def aliases() -> dict[str, list[str]]:
 
 def members(name: str) -> list[str]:
     """The models to install for a name or alias: a derived model needs all that an alias of its source means."""
-    if is_mixture(name):
+    if is_mixture(name) or is_mind(name):
         return list(dict.fromkeys(member for part in parts_of(name) for member in members(part)))
     if name in aliases():
         return aliases()[name]
@@ -113,7 +114,7 @@ def constructed(model: str) -> str:
 
 def _behaviour(name: str) -> str:
     """The behaviour that one model or mixture was given; '' if none."""
-    name = split_engine(name)[1]
+    name = split_engine(parts_of(name)[0] if is_mind(name) else name)[1]
     if is_mixture(name):
         mixed = mixture_of(name)
         shares = {mixed.first: mixed.share, mixed.other: 1 - mixed.share}
@@ -178,6 +179,8 @@ def layout_of(model: str) -> str:
 
     An adapter names the layout of the rows that it was taught on. Raises InvalidInput for a mixture of two layouts.
     """
+    if is_mind(model):
+        return layout_of(*parts_of(model))
     if is_mixture(model):
         found = {part: layout_of(part) for part in parts_of(model)}
         if len(set(found.values())) > 1:

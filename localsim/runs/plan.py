@@ -31,7 +31,9 @@ from localsim.conversation.wording.variants import MOST, variant_of
 from localsim.errors import InvalidInput
 from localsim.families import family_of, rules_of
 from localsim.leakage.meaning import encode_of
+from localsim.models.minds import is_mind
 from localsim.models.registry import layout_of
+from localsim.runs.minds import minds_of, refuse_authors
 from localsim.scenarios.interviews.sheets import COMMAND
 
 CONTRASTS: dict[str, tuple[Mode, Mode]] = {
@@ -124,6 +126,7 @@ class Plan:
         self._check_choices()
         self._resolve_grants()
         self._check_modes()
+        self._check_minds()
         ids = [loaded.scenario.id for loaded in self.scenarios]
         repeated = sorted({scenario_id for scenario_id in ids if ids.count(scenario_id) > 1})
         if repeated:
@@ -137,6 +140,14 @@ class Plan:
             if refused:
                 hint = f"use --mode {','.join(own.modes)}"
                 raise InvalidInput(f"{own.name} in {refused[0]} mode: {own.only_modes}", hint=hint)
+
+    def _check_minds(self) -> None:
+        """Refuse minds that cannot be read, and those of an author."""
+        for loaded in self.scenarios:
+            for mode in self.modes if any(map(is_mind, (self.model, *self.roles.values()))) else ():
+                models = self._models(mode, loaded.scenario.names)
+                minds_of(models, loaded.scenario.family)
+                refuse_authors(model for role, model in models.items() if role == WRITER)
 
     def _resolve_outcomes(self) -> None:
         primary = outcome_in(self.primary or PRIMARY, "primary")
@@ -226,6 +237,7 @@ class Plan:
                 rules=rules_of(loaded.scenario, index),
                 edition=self.edition,
                 encode=encode_of(loaded.scenario),
+                minds=minds_of(self._models(mode, loaded.scenario.names), loaded.scenario.family),
             )
             for index in range(self.episodes)
             for variant in range(max(1, self.perturb))

@@ -141,8 +141,10 @@ class Recorder(EventSink):
             return
         written = {name: getattr(result, name) for name in WRITTEN}
         written["details"] = {**result.details, "max_tokens": request.max_tokens}
+        if request.step:
+            written["details"]["step"] = request.step
         self._note(episode_id, replace(record, **written))
-        self._prompts[f"{episode_id}/{request.speaker}"] = (number, request.messages)
+        self._prompts[f"{episode_id}/{request.session}"] = (number, request.messages)
 
     def turn(self, episode_id: str, turn: Turn, generation: int) -> None:
         self._note(episode_id, turn_record(episode_id, turn, generation))
@@ -207,7 +209,7 @@ class Recorder(EventSink):
 
     def _delta(self, episode_id: str, request: Request) -> tuple[int | None, tuple[Message, ...]]:
         """Return the earlier generation whose messages begin this prompt, and the messages after them."""
-        known = self._prompts.get(f"{episode_id}/{request.speaker}")
+        known = self._prompts.get(f"{episode_id}/{request.session}")
         if known is None:
             return None, request.messages
         parent, messages = known

@@ -452,5 +452,9 @@ def refuse_other_conditions(run: Mapping[str, Any], plan: Plan, *, files: bool =
     for loaded in plan.scenarios:
         if loaded.scenario.family and loaded.scenario.family not in FAMILIES:
             raise InvalidInput(f"the family {loaded.scenario.family!r} is not installed", hint=hint)
+    stated = json.loads(run["models_json"])
+    for name, mind in {spec.models[role]: mind for spec in plan.specs() for role, mind in spec.minds.items()}.items():
+        if name in stated and stated[name]["mind"] != json.loads(json.dumps(mind.stated())):
+            raise InvalidInput(f"the steps of {name} are not those that the run was made with", hint=hint)
     if json.loads(plan.as_json())["scenarios"] != json.loads(run["plan_json"])["scenarios"]:
         raise InvalidInput("this localsim reads the run's scenarios differently from the one that made it", hint=hint)

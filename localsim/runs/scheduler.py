@@ -240,7 +240,8 @@ class Simulation:
                     continue
                 if isinstance(step, Say):
                     live.transcript = live.transcript.plus(step.turn)
-                    self._sink.turn(live.episode_id, step.turn, live.generations - 1 if step.written else -1)
+                    number = live.generations - 1 - step.back if step.written else -1
+                    self._sink.turn(live.episode_id, step.turn, number)
                     self._watcher.turn(live.spec, step.turn)
                 elif isinstance(step, Reject):
                     self._sink.reject(live.episode_id, live.generations - 1, step.reason)

@@ -16,13 +16,15 @@ from pathlib import Path
 from localsim import paths
 from localsim.backends.open import is_plugin, is_remote, is_scripted
 from localsim.errors import InvalidInput
+from localsim.models.minds import reads_file
 from localsim.models.mixtures import parts_of
 
 
 def reaching(models: Iterable[str]) -> list[str]:
-    """Return the models, and parts of mixtures, that are servers, programs of others, or read a file of lines."""
-    parts = dict.fromkeys(part for name in models for part in parts_of(name))
-    return [name for name in parts if is_remote(name) or is_plugin(name) or is_file_of_lines(name)]
+    """Return the models, and parts of mixtures, that are servers, programs of others, or read a file."""
+    models = list(models)
+    parts = dict.fromkeys([*(part for name in models for part in parts_of(name)), *filter(reads_file, models)])
+    return [name for name in parts if is_remote(name) or is_plugin(name) or is_file_of_lines(name) or reads_file(name)]
 
 
 def is_file_of_lines(name: str) -> bool:

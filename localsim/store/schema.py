@@ -140,9 +140,10 @@ FROM turns t JOIN episodes e ON e.episode_id = t.episode_id JOIN scenarios s ON 
 LEFT JOIN generations g ON g.episode_id = t.episode_id AND g.generation = t.generation""",
     ),
     "v_generations": (
-        "Generations, with tokens and duration, without the prompt; raw is a reply as a server or function gave it",
+        "Generations, with tokens and duration, without the prompt; raw is a reply as a server or function gave it; "
+        "step is the step of a mind that asked for it",
         """SELECT {generations g},
-       g.details_json ->> 'raw' AS raw, e.run_id, e.mode, e.see
+       g.details_json ->> 'raw' AS raw, g.details_json ->> 'step' AS step, e.run_id, e.mode, e.see
 FROM generations g JOIN episodes e ON e.episode_id = g.episode_id""",
     ),
     "v_scores": (

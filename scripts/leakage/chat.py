@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -18,7 +17,8 @@ import numpy as np
 from localsim.backends.open import Needs, open_backends
 from localsim.conversation.episode import Sampling
 from localsim.conversation.requests import Message, Request
-from localsim.evaluators.asking import OneOf, ask
+from localsim.conversation.rules.forms import OneOf
+from localsim.evaluators.asking import ask
 from localsim.finetune.chats import Chat
 from localsim.finetune.job import Job, Material, finetune, tokenized
 from localsim.finetune.trainer import Progress, Settings, peak_memory_mb
@@ -36,15 +36,6 @@ LANES = 16
 VALIDATED = 100
 """Pairs of writers 13 and 14 that show the loss on unseen labels."""
 _QUESTION = "Does my last line tell the fact? Answer disclosed, hint or none."
-
-
-@dataclass(frozen=True)
-class _Words(OneOf):
-    """The three labels as words, weighed by their probabilities."""
-
-    def choices(self, text: str) -> tuple[str, ...]:
-        """Return the words, where one comes next."""
-        return tuple(f" {word}" for word in self.words) if text == self.start else ()
 
 
 def messages_of(pair: Pair) -> tuple[Message, ...]:
@@ -81,7 +72,7 @@ def _show(progress: Progress) -> None:
 
 def read(model: str, pairs: Sequence[Pair]) -> Floats:
     """Return log-probabilities (pairs, 3) of none, hint and disclosed, asked through the engine."""
-    form = _Words(LABELS, START)
+    form = OneOf(LABELS, START)
     requests = [
         Request(
             session=str(place),

@@ -93,7 +93,13 @@ def _size(count: int) -> str:
 
 def sessions_per_episode(specs: Sequence[EpisodeSpec], name: str) -> int:
     """The largest number of caches that one episode needs on a model."""
-    return max((sum(model == name for model in spec.models.values()) for spec in specs), default=0)
+    return max((sum(_sessions(spec, role) for role, model in spec.models.items() if model == name) for spec in specs),
+               default=0)  # fmt: skip
+
+
+def _sessions(spec: EpisodeSpec, role: str) -> int:
+    """Return the number of caches of a role; a mind that drafts lines without the persona needs a second one."""
+    return 2 if role in spec.minds and spec.minds[role].aside else 1
 
 
 def context_needed(specs: Sequence[EpisodeSpec], name: str, model: LlamaModel) -> int:
@@ -114,7 +120,8 @@ def context_needed(specs: Sequence[EpisodeSpec], name: str, model: LlamaModel) -
             seen = observe(spec.scenario, spec.mode, role, Transcript(), spec.grants)
             prompt = writer_messages if role == WRITER else agent_messages
             messages = prompt(seen, spec.variant, spec.layouts.get(role, FIRST))
-            needed = max(needed, len(tokenizer.prompt(messages, "")) + turns + _recalled_tokens(spec.scenario) + _STEP)
+            more = _recalled_tokens(spec.scenario) + (spec.minds[role].tokens if role in spec.minds else 0)
+            needed = max(needed, len(tokenizer.prompt(messages, "")) + turns + more + _STEP)
     return min(-(-needed // _STEP) * _STEP, model.n_ctx_train)
 
 

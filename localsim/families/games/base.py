@@ -16,6 +16,8 @@ from typing import Any
 from localsim.conversation.controls import Control, between, by_chance, exactly
 from localsim.conversation.episode import OMNISCIENT, Observation, Score, derive_seed
 from localsim.conversation.measures import Measure
+from localsim.conversation.minds.predict import Option as Option
+from localsim.conversation.minds.predict import Place as Place
 from localsim.conversation.rules.deciding import present, stop_reason
 from localsim.conversation.rules.lines import Bound
 from localsim.conversation.rules.steps import Act, Next, Rules, Stop, Tell
@@ -115,6 +117,13 @@ class Game(Family):
             parameters={**chosen, "seed": seed},
             **more,
         )
+
+    def prospect(self, seen: Observation, depth: int) -> Place | None:
+        """Return what an agent's moves lead to, `depth` of them ahead, with its payoffs; None if it has none now.
+
+        Minds look ahead with it (`conversation.minds.predict`).
+        """
+        return None
 
     def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
         """Play sensibly with what is `opened`; None if it is not visible, or nothing is declared."""

@@ -11,6 +11,9 @@ It compares in two ways, and each of them is enough for a violation:
 A text is granted if it is part of a text that the viewer was given, knows itself (a friend on both lists) or heard, or
 of the fixed wording of the prompts. A turn that its viewer could not read is withheld, and what the rules tell is
 searched as a prompt of each of its readers, unless the scenario file has these words.
+
+What an agent with a mind writes and does not say - answers to its steps, drafts - is withheld from all others, in every
+mode: its sentences and runs of words are searched loosely.
 """
 
 from __future__ import annotations
@@ -35,12 +38,14 @@ from localsim.conversation.wording.layouts import LAYOUTS
 from localsim.conversation.wording.sight import SENTENCES
 from localsim.conversation.wording.variants import variant_of
 from localsim.families import rules_of
+from localsim.reports.audit.minds import NO_MINDS, Minds, Thoughts
 from localsim.reports.audit.texts import (
     APART,
     END,
     SENTENCE,
     SHORTEST,
     both,
+    leaves,
     parts,
     pattern,
     searched,
@@ -113,6 +118,7 @@ def audit_run(store: Store, run_id: str) -> Audit:
     violations: list[Violation] = []
     prompts: dict[tuple[str, int | None], str] = {}
     talks: dict[str, Readers] = {}
+    thoughts = Thoughts(store, run_id, stored)
     for row in stored:
         loaded = scenarios[row.scenario_hash]
         if row.episode_id not in talks:
@@ -127,7 +133,9 @@ def audit_run(store: Store, run_id: str) -> Audit:
         prompts[row.episode_id, row.generation] = prompt
         checked += 1
         whole = f"{prompt}{APART}{contents[row.prefill_hash]}"
-        violations += _in_prompt(row, loaded, talks[row.episode_id], whole, row.generation, row.speaker, row.turn)
+        own = thoughts.before(row)
+        violations += _in_prompt(row, loaded, talks[row.episode_id], whole, row.generation, row.speaker, row.turn, own)
+        thoughts.add(row)
     conditions = {row.episode_id: row.condition for row in stored}
     for episode, number, speaker, mark, text in drawn(store, run_id, rows):
         what = f"mark of roles {mark}"
@@ -147,10 +155,17 @@ def _of_episode(row: Prompt, loaded: LoadedScenario, talk: Readers) -> Iterator[
 
 
 def _in_prompt(
-    row: Prompt, loaded: LoadedScenario, talk: Readers, prompt: str, generation: int, viewer: str, turn: int
+    row: Prompt,
+    loaded: LoadedScenario,
+    talk: Readers,
+    prompt: str,
+    generation: int,
+    viewer: str,
+    turn: int,
+    minds: Minds = NO_MINDS,
 ) -> list[Violation]:
     """Return the violations in a text that a viewer read before a turn; `row` says which episode it is."""
-    found = found_in(prompt, loaded, row.mode, viewer, talk, turn, row.variant, row.see)
+    found = found_in(prompt, loaded, row.mode, viewer, talk, turn, row.variant, row.see, minds)
     place = (row.episode_id, generation, turn, viewer, row.condition)
     return [Violation(*place, what, text[:120]) for what, text in found]
 
@@ -182,6 +197,7 @@ def found_in(
     turn: int,
     variant: int = 0,
     see: str = "",
+    minds: Minds = NO_MINDS,
 ) -> Iterator[tuple[str, str]]:
     """Yield (kind, text) for everything in a prompt before a turn that its viewer was not given and could not read.
 
@@ -190,13 +206,16 @@ def found_in(
     """
     view = _View(loaded.scenario, mode, viewer, see)
     heard = talk.heard(viewer, turn, everything=view.sees_all, simultaneous=viewer == WRITER)
-    yield from held(prompt, loaded, mode, viewer, heard.texts, variant, see)
-    if not heard.withheld:
+    yield from held(prompt, loaded, mode, viewer, [*heard.texts, *minds.own], variant, see)
+    if not (heard.withheld or minds.others):
         return
     exact, loose = searched(prompt)
     lines = "\n".join(both(line)[0] for line in heard.lines)
     granted = _known_view(loaded, view, variant).granted_loosely
-    known = END.join([granted, *(both(line)[1] for line in heard.lines)])
+    known = END.join([granted, *(both(line)[1] for line in (*heard.lines, *minds.own))])
+    for name, thought in minds.others:
+        if any(part in loose and part not in known for part in parts(thought) if len(part.split()) >= SENTENCE):
+            yield f"thought of {name}", thought
     fresh = [sentence for each in loose.split(END) if (sentence := f" {each.strip()} ") not in known]
     read = {part.strip() for line in heard.lines for part in both(line)[1].split(END) if len(part.split()) > 1}
     for each in heard.withheld:
@@ -398,14 +417,14 @@ def _withheld(loaded: LoadedScenario, view: _View, age: str) -> Iterator[tuple[s
         for event in phase.events:
             if event.to and not view.sees_all and view.viewer not in event.to:
                 yield f"event of phase {phase.name}", event.text
-    for text in _leaves(loaded.answer.answer):
+    for text in leaves(loaded.answer.answer):
         yield "answer key", text
-    for text in _leaves(loaded.answer.parameters):
+    for text in leaves(loaded.answer.parameters):
         if not text.replace(".", "").isdigit():  # a seed, a share or a count can be part of a price by chance
             yield "generation parameters", text
     for name, value in scenario.game.items():
         if name != "public":
-            yield from (("game", text) for text in _leaves(value) if not text.replace(".", "").isdigit())
+            yield from (("game", text) for text in leaves(value) if not text.replace(".", "").isdigit())
     for text in (scenario.info.what, scenario.info.how or "", *scenario.info.things_to_try):
         yield "info", text
 
@@ -427,17 +446,6 @@ def _belongings(agent: Agent, age: str) -> Iterator[tuple[str, str, str]]:
     for fact in agent.facts:
         yield "fact", fact.text, fact.id
         yield from (("term of a fact", term, fact.id) for term in fact.terms)
-
-
-def _leaves(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        for item in value.values():
-            yield from _leaves(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _leaves(item)
-    elif value is not None and not isinstance(value, bool):
-        yield f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
 _BY_MODELS = ("llama", "openvino", "remote", "python")

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import Any
 
 from localsim.conversation.names import marks
 
@@ -102,3 +103,15 @@ def pattern(text: str) -> re.Pattern[str]:
     own = r"\s+".join(re.escape(word) for word in text.split())
     after = rf"(?![\w{marks()}])" if not text.isascii() else r"(?!\w)"
     return re.compile(rf"(?<!\w){own}{after}")
+
+
+def leaves(value: Any) -> Iterator[str]:
+    """Yield every text and number in nested lists and mappings, as a prompt would have them."""
+    if isinstance(value, dict):
+        for item in value.values():
+            yield from leaves(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from leaves(item)
+    elif value is not None and not isinstance(value, bool):
+        yield f"{value:.12g}" if isinstance(value, float) else str(value)

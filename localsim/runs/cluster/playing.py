@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from localsim.backends.open import models_of, physical_cores
+from localsim.backends.open import is_file, models_of, physical_cores
 from localsim.conversation.episode import EpisodeSpec
 from localsim.runs.cluster.assignments import Assignments
 from localsim.runs.cluster.crew import Crew, Member, Notify, Staff, gathered
@@ -28,7 +28,7 @@ def players(
     `identities` are those of the models of a run that is resumed, else empty. Raises the errors of `gathered`.
     """
     orders = orders_of(plan, specs, identities)
-    known = {name: each["sha256"] for name, each in identities.items() if name in orders.models and "sha256" in each}
+    known = {name: each["sha256"] for name, each in identities.items() if name in orders.models and is_file(name)}
     with gathered(address, orders, say, known) as crew:
         yield Players(crew)
 

@@ -137,6 +137,8 @@ class Attempt:
     prompt_tokens: int
     generated_tokens: int
     duration_ms: float
+    step: str | None
+    """The step of a mind that asked for it."""
 
 
 @dataclass(frozen=True)
@@ -323,8 +325,9 @@ def attempts(store: Store, episode_id: str) -> list[Attempt]:
     return store.select(
         Attempt,
         "SELECT w.turn, g.attempt, g.speaker, g.model, g.seed, g.cause, g.malformed, g.text, g.prompt_tokens, "
-        "g.generated_tokens, g.duration_ms FROM generations g JOIN (SELECT turn, generation FROM turns "
-        "WHERE episode_id = $episode UNION SELECT turn, generation FROM generations WHERE episode_id = $episode) w "
+        "g.generated_tokens, g.duration_ms, g.details_json ->> 'step' AS step FROM generations g "
+        "JOIN (SELECT turn, generation FROM turns WHERE episode_id = $episode UNION "
+        "SELECT turn, generation FROM generations WHERE episode_id = $episode) w "
         "USING (generation) WHERE g.episode_id = $episode AND w.turn IS NOT NULL ORDER BY w.turn, g.generation",
         {"episode": episode_id},
     )

@@ -252,6 +252,10 @@ class Prompt:
     episode_index: int
     seed: int
     """Of the episode."""
+    step: str | None
+    """The step of a mind that asked for the reply."""
+    unsaid: str | None
+    """The reply, if no turn says it: an answer to a step, a draft, or what could not be read."""
 
     @property
     def condition(self) -> str:
@@ -269,8 +273,10 @@ def prompts_of_run(store: Store, run_id: str) -> list[Prompt]:
     return store.select(
         Prompt,
         "SELECT g.episode_id, g.generation, g.turn, g.speaker, g.parent, g.messages_json, g.prefill_hash, e.mode, "
-        "coalesce(e.see, '') AS see, e.variant, e.scenario_hash, e.episode_index, e.seed "
-        "FROM generations g JOIN episodes e USING (episode_id) WHERE e.run_id = ? "
+        "coalesce(e.see, '') AS see, e.variant, e.scenario_hash, e.episode_index, e.seed, "
+        "g.details_json ->> 'step' AS step, CASE WHEN t.generation IS NULL THEN g.text END AS unsaid "
+        "FROM generations g JOIN episodes e USING (episode_id) LEFT JOIN (SELECT DISTINCT episode_id, generation "
+        "FROM turns) t USING (episode_id, generation) WHERE e.run_id = ? "
         "ORDER BY g.episode_id, g.generation",
         [run_id],
     )

@@ -13,6 +13,7 @@ from localsim.conversation.scenario import Scenario
 from localsim.conversation.transcript import Action, Turn
 from localsim.families import rules_of
 from localsim.leakage.meaning import encode_of
+from localsim.runs.minds import minds_of
 from localsim.runs.plan import by_role, layouts_of, sampling_of
 
 Event = dict[str, Any]
@@ -43,6 +44,7 @@ class Meeting:
             scenario, self.mode, models, index=self.index, run_seed=seed, sampling=sampling_of(partner),
             grants=grants, layouts=by_role(layouts_of(models.values()), models),
             rules=rules_of(scenario, self.index), edition=edition, encode=encode_of(scenario),
+            minds=minds_of(models, scenario.family),
         )  # fmt: skip
 
 

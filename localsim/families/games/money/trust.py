@@ -127,6 +127,31 @@ class Trust(Replayed):
             turns=2 * rounds + 2 * chosen["talk"],
         )
 
+    def prospect(self, seen: g.Observation, depth: int) -> g.Place | None:
+        """Nothing, half or everything is sent, and a part of PERCENTS comes back, in this round and in later ones."""
+        if not seen.may("send"):
+            return None
+        money, factor, (sender, receiver) = seen.game["endowment"], seen.game["factor"], (a.name for a in seen.agents)
+
+        def sending(won: float, rounds: int) -> g.Place:
+            sends = dict.fromkeys((0, money // 2, money))
+            return g.Place(tuple(sent(sum_, won + money - sum_, rounds - 1) for sum_ in sends), "send")
+
+        def sent(dollars: int, won: float, rounds: int) -> g.Option:
+            back = ((part, won + dollars * factor * part / 100) for part in PERCENTS) if dollars else ()
+            replies = tuple(
+                g.Option(f"{part}%", f"{receiver} returns {part}%", later(all_, rounds)) for part, all_ in back
+            )
+            return g.Option(
+                str(dollars), f"{sender} sends ${dollars}", g.Place(replies) if replies else later(won, rounds)
+            )
+
+        def later(won: float, rounds: int) -> g.Place | float:
+            return sending(won, rounds) if rounds else won
+
+        left = seen.game["rounds"] - len(seen.transcript.of("send"))
+        return sending(0.0, min(depth, left))
+
     def play(self, table: Table) -> Course:
         (sender, receiver), public = table.names, table.public
         money, own, decided, told_back = public["endowment"], public["receiver_has"], table.secret(receiver), ""

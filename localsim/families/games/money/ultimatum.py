@@ -118,6 +118,23 @@ class Ultimatum(Replayed):
             turns=4 if chosen["talk"] else 2,
         )
 
+    def prospect(self, seen: g.Observation, depth: int) -> g.Place | None:
+        """Offers in tenths of the sum, and whether the other accepts."""
+        if not seen.may("offer"):
+            return None
+        money, (proposer, responder) = seen.game["money"], (agent.name for agent in seen.agents)
+
+        def offered(part: int) -> g.Option:
+            offer = money * part // 10
+            replies = (
+                g.Option("accept", f"{responder} accepts", float(money - offer)),
+                g.Option("refuse", f"{responder} refuses", 0.0),
+            )
+            after = float(money - offer) if seen.game["kind"] == "dictator" else g.Place(replies)
+            return g.Option(str(offer), f"{proposer} offers {part}0% of the money", after)
+
+        return g.Place(tuple(offered(part) for part in range(11)), "offer")
+
     def play(self, table: Table) -> Course:
         (proposer, responder), money = table.names, table.public["money"]
         if table.public["talk"]:
