@@ -11,13 +11,14 @@ A file of candidates has a table for each: the layout that it begins with, and w
     sampling = { temperature = 0.9 }
     wording = { settle = "Say something new; when it is settled, say goodbye with {start}." }
 
-The talks are searches, bargains and everyday scenarios of development seeds (--first-seed); measure what wins on seeds
-that no candidate was chosen on. --halve drops the worse half of the candidates and plays the others with twice as many
-episodes, until one is left. docs/log/prompts.md has what was found.
+The talks are searches, bargains and everyday scenarios of development seeds (--first-seed), or castings of situations
+(--situations); measure what wins on seeds that no candidate was chosen on. --halve drops the worse half of the candidates
+and plays the others with twice as many episodes, until one is left. docs/log/prompts.md has what was found.
 """
 
 from __future__ import annotations
 
+import random
 import sys
 import tempfile
 import tomllib
@@ -41,12 +42,22 @@ from localsim.runs import runner  # noqa: E402
 from localsim.runs.plan import Plan  # noqa: E402
 from localsim.runs.scheduler import Watcher  # noqa: E402
 from localsim.scenarios.find import find_scenarios  # noqa: E402
+from localsim.scenarios.writing import draw_sample  # noqa: E402
 from localsim.store.database import Store  # noqa: E402
 from scripts.tables import markdown_table, say  # noqa: E402
 
 EVERYDAY = ("a_favour_asked", "a_secret_kept")
 PLAYED = ("mutual_friends", "craigslist")
-SCORES = ("plays", "task_touched", "explicit_end", "success", "own_repeated_turns", "words_per_turn", "turns")
+SCORES = (
+    "plays",
+    "task_touched",
+    "explicit_end",
+    "settled",
+    "success",
+    "own_repeated_turns",
+    "words_per_turn",
+    "turns",
+)
 """The columns of the table: means of these scores."""
 
 
@@ -93,6 +104,12 @@ def talks_of(count: int, first_seed: int) -> tuple[LoadedScenario, ...]:
     return (*made, *find_scenarios(EVERYDAY))
 
 
+def castings(count: int, seed: int) -> tuple[LoadedScenario, ...]:
+    """Return `count` castings of different situations; a seed is a casting that no study uses (theirs is 1)."""
+    tasks = random.Random(seed).sample(draw_sample(1, seed=seed).tasks, count)
+    return tuple(find_scenarios(sorted(task.reference for task in tasks)))
+
+
 def scores_of(candidate: Candidate, plan: Plan, store: Store) -> list[dict[str, Any]]:
     """Play a plan with a candidate; return the mean scores of each mode, and of all modes together."""
     with candidate.tried():
@@ -116,19 +133,28 @@ def halved(found: Sequence[tuple[Candidate, float]]) -> list[Candidate]:
 @click.argument("model")
 @click.option("-c", "--candidates", "file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--scenarios", default=3, show_default=True, help="Searches, and as many bargains.")
+@click.option("--situations", type=click.IntRange(1, 90), help="Castings of so many situations instead of all these.")
 @click.option("-n", "--episodes", default=1, show_default=True)
 @click.option("--first-seed", default=61000, show_default=True)
 @click.option("--mode", "modes", multiple=True, type=click.Choice(MODES), help="Modes to play [all].")
 @click.option("--halve", is_flag=True, help="Drop the worse half, and play the others with twice as many episodes.")
 def main(
-    model: str, file: Path | None, scenarios: int, episodes: int, first_seed: int, modes: tuple[Mode, ...], halve: bool
+    model: str,
+    file: Path | None,
+    scenarios: int,
+    situations: int | None,
+    episodes: int,
+    first_seed: int,
+    modes: tuple[Mode, ...],
+    halve: bool,
 ) -> None:
     """Print a table of candidates, mode by mode."""
     left, rows = candidates_in(file), []
     with tempfile.TemporaryDirectory() as scratch:
         store = Store(Path(scratch) / "search.duckdb")
         while left:
-            plan = Plan(talks_of(scenarios, first_seed), modes or MODES, chosen_model(model), episodes=episodes, seed=7)
+            talks = castings(situations, first_seed) if situations else talks_of(scenarios, first_seed)
+            plan = Plan(talks, modes or MODES, chosen_model(model), episodes=episodes, seed=7)
             found = []
             for candidate in left:
                 means = scores_of(candidate, plan, store)
