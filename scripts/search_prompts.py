@@ -12,7 +12,7 @@ A file of candidates has a table for each: the layout that it begins with, and w
     wording = { settle = "Say something new; when it is settled, say goodbye with {start}." }
 
 The talks are searches, bargains and everyday scenarios of development seeds (--first-seed), or castings of situations
-(--situations); measure what wins on seeds that no candidate was chosen on. --halve drops the worse half of the candidates
+(--situations); measure what wins on seeds that no candidate was chosen on. --halve drops the worse half of them
 and plays the others with twice as many episodes, until one is left. docs/log/prompts.md has what was found.
 """
 
