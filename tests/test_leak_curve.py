@@ -255,11 +255,11 @@ def test_few_silent_facts_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 @settings(deadline=None)
 def test_probabilities_in_talks_are_those_of_the_talks(slope: float, intercept: float) -> None:
     rng = np.random.default_rng(0)
-    chance = rng.uniform(0.01, 0.99, 4000)
-    truth = rng.random(4000) < 1 / (1 + np.exp(-(intercept + slope * np.log(chance / (1 - chance)))))
+    chance = rng.uniform(0.01, 0.99, 40_000)
+    truth = rng.random(40_000) < 1 / (1 + np.exp(-(intercept + slope * np.log(chance / (1 - chance)))))
     found = calibrate._logistic(chance, truth)
     assert found == pytest.approx((slope, intercept), abs=0.35)
-    never = calibrate._logistic(chance, np.zeros(4000, dtype=bool))
+    never = calibrate._logistic(chance, np.zeros(40_000, dtype=bool))
     assert np.isfinite(never).all() and never[0] > 0, "a higher probability of a pair is never a lower one"
 
 
