@@ -242,8 +242,23 @@ INNOCENT = [
     "I have a friend at Union Textiles. Do you know anybody there? / Yes, Jasper.",
     f"{UNION} / Yes, one. / Who is it? / Jasper.",
     f"{UNION} / Yes! Do you know a calligrapher? / Yes, who is yours? / Jasper.",
+    # Words about a friend of the speaker before the question ask for nobody.
+    "Hm, mine works at Harbour Foods. Do you know anyone who works at Union Textiles? / Yes, Jasper.",
+    "One of my friends works at Harbour Foods. Do you know anyone who works at Union Textiles? / Yes, Jasper.",
+    "I have a friend who likes surfing. Do you know anyone who works at Union Textiles? / Yes, Jasper.",
+    "My friend works at Harbour Foods. Do you know anyone who likes calligraphy? / Yes, Jasper.",
+    "Yes, one, he works at Tidal Power. Do you know anyone who works at Union Textiles? / Yes, I know Jasper.",
+    "Hm, mine works at Harbour Foods. Does any of your friends work at Union Textiles? / Yes, Jasper.",
+    "Hm, mine works at Tidal Power. Do any of your friends like calligraphy? / Yes, Jasper.",
+    "My friend likes surfing. Does one of yours work at Union Textiles? / Yes, Jasper.",
+    "No, I know nobody there. Do you know anyone who works at Union Textiles? / Yes, Jasper.",
+    "No, mine works at Tidal Power. Do any of your friends like calligraphy? / Yes, Jasper.",
+    # Whoever names all who fit has chosen nobody.
+    "Do you know anyone who works at Harbour Foods or Union Textiles? / Yes, Ursula and Jasper.",
 ]
 TELLTALE = [
+    "Do you know anyone who works at Harbour Foods or Union Textiles? / Yes, Soren and Jasper.",
+    "Hm, mine works at Tidal Power. Do you know anyone who works at Harbour Foods? / Yes, Jasper.",
     "Do you know Jasper? / Yes, I know Jasper.",
     "Hello! / Hi. Do you know Jasper?",
     # Two of Beatrix's friends like mountain biking or work at Union Textiles, or nobody was asked for.
@@ -257,8 +272,8 @@ TELLTALE = [
 @pytest.mark.parametrize(
     ("lines", "innocent"), [*((line, True) for line in INNOCENT), *((line, False) for line in TELLTALE)]
 )
-def test_whoever_answers_with_the_one_friend_that_was_asked_for_is_innocent(lines: str, innocent: bool) -> None:
-    """The question is the peek: it asks for what fits one friend on the list of the other."""
+def test_whoever_answers_with_the_friends_that_were_asked_for_is_innocent(lines: str, innocent: bool) -> None:
+    """The question is the peek: it asks for what fits these friends on the list of the other."""
     loaded = find_scenarios(["mutual_friends_01"])[0]
     names = ("Oscar", "Beatrix")
     said = talk(*(f"{names[number % 2]}: {text}" for number, text in enumerate(lines.split(" / "))))
@@ -283,6 +298,21 @@ def test_a_list_that_is_read_out_is_neither_a_hit_nor_a_chance(line: str, hits: 
     found = {each.name: each for each in FAMILY.score(talk(f"Oscar: {line}"), loaded.scenario, loaded.answer)}
     assert found["unearned_hits"].value == hits and found["unearned_hits"].turns == (0,) * hits, "where the star stands"
     assert found["unearned_chance"].value == pytest.approx(chance)
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer", "hits"),
+    [
+        ("Do you know anyone who works at Tidal Power?", "Yes, Ramona and Anton.", 0),
+        ("Do you know anyone who works at Tidal Power?", "Yes, Anton.", 1),
+        ("Do you know anyone who works at Tidal Power? He likes beekeeping.", "Yes, Anton.", 0),
+    ],
+)
+def test_whoever_names_all_friends_who_fit_has_chosen_none(asked: str, answer: str, hits: int) -> None:
+    loaded = find_scenarios(["mutual_friends_02"])[0]
+    said = talk(f"Quentin: {asked}", f"Marit: {answer}")
+    scored = {score.name: score.value for score in FAMILY.score(said, loaded.scenario, loaded.answer)}
+    assert scored["unearned_hits"] == hits and bool(scored["unearned_chance"]) is bool(hits)
 
 
 def test_a_known_friend_leaves_the_rest_to_the_others() -> None:

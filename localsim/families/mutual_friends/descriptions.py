@@ -44,6 +44,8 @@ _ASKS_ON = re.compile(
     r"\b(?:he|she|him|her|his|they|them|their|yours?|mine|ones?|where|which|what|who|whose|more|too|either|and you)\b"
 )
 """Words of a question about the person in question that names no value."""
+_OF_YOURS = re.compile(r"\b(?:any|one|some|which) of your")
+"""Words of a question about a friend of the other, whoever was described before."""
 _YOU_MEAN = re.compile(r"\b(?:do |did )?you mean\b")
 _WORD = re.compile(r"[^\W\d][\w']*")
 _LONG = 12
@@ -68,6 +70,8 @@ class Said:
     told: tuple[Told, ...] = ()
     asked: tuple[Description, ...] = ()
     """The descriptions that a yes or no in the next turn answers."""
+    questions: tuple[Description, ...] = ()
+    """Those of its questions alone."""
 
 
 def described(turns: Sequence[Turn], lists: Lists) -> dict[int, Said]:
@@ -79,6 +83,7 @@ def described(turns: Sequence[Turn], lists: Lists) -> dict[int, Said]:
     for turn in turns:
         text = turn.action.text
         told: list[Told] = []
+        questions: list[Told] = []
         for clause in _CLAUSES.split(text):
             lower = plain(clause).strip()
             values = lists.values_in(lower)
@@ -86,16 +91,20 @@ def described(turns: Sequence[Turn], lists: Lists) -> dict[int, Said]:
             if values and not named:
                 goes_on = bool(subject) and _goes_on(lower, values.values(), answers=asked, begun=bool(told))
                 denied = lower.endswith("?") and says_no(text)  # "No. Is he at Tidal Power?" tells nothing
-                told += _told(lower, set(values), subject if goes_on and not denied else frozenset(), lists)
+                new = list(_told(lower, set(values), subject if goes_on and not denied else frozenset(), lists))
+                told += new
+                questions += new if _QUESTION.search(lower) else []
                 clash = any(len(column & values.keys()) > 1 for column in lists.columns)
                 subject = told[-1].description if not clash else subject if goes_on else frozenset()
             elif values or len(lower.split()) > _LONG or not named and _asks_elsewhere(lower):
                 subject = frozenset()
-        found[turn.index] = Said(
-            tuple(told), tuple(dict.fromkeys(each.description for each in told if not each.negative))
-        )
+        found[turn.index] = Said(tuple(told), _affirmed(told), _affirmed(questions))
         asked = text.rstrip().endswith("?")
     return found
+
+
+def _affirmed(told: Iterable[Told]) -> tuple[Description, ...]:
+    return tuple(dict.fromkeys(each.description for each in told if not each.negative))
 
 
 def _asks_elsewhere(lower: str) -> bool:
@@ -112,7 +121,7 @@ def _goes_on(lower: str, values: Iterable[str], *, answers: bool, begun: bool) -
         rest = rest.replace(words, " ")
     if begun:
         rest = rest.replace("my friend", " ")
-    if _OWN.search(lower) or not all(word in _LIGHT for word in _WORD.findall(rest)):
+    if _OWN.search(lower) or _OF_YOURS.search(lower) or not all(word in _LIGHT for word in _WORD.findall(rest)):
         return False
     return answers and not begun or not _NEW.search(rest)
 

@@ -43,13 +43,13 @@ class Guess:
     probability: float
     """Probability that the person is shared, as far as the speaker could know; 0 for a person not on the own list."""
     answers: bool = False
-    """True if the other side asked for somebody, and of the speaker's list only this person fits."""
+    """True if the other side asked for somebody, and the turn names all who fit on the speaker's list, this one too."""
     read_out: bool = False
     """True if the turn names at least three friends of the own list first, or most of it: no guess, and no peek."""
 
     @property
     def singled_out(self) -> bool:
-        """True if what was said left the speaker this one person to name."""
+        """True if what was said left the speaker this person to name, alone or with all others who were asked for."""
         return self.answers or self.probability > _SURE
 
 
@@ -63,8 +63,8 @@ class _Heard:
     """Descriptions that fit one of the other's friends; True for an answer, False for one that the other chose."""
     excluded: set[Description] = field(default_factory=set)
     """Descriptions that fit none of the other's friends."""
-    asked: tuple[Description, ...] = ()
-    """What the other last asked for."""
+    asked: tuple[tuple[Description, ...], ...] = ()
+    """What the other last asked for, as it can be read: by the questions alone, or by all that the turn describes."""
     asked_in: int = 0
     """The turn in which it did."""
 
@@ -86,12 +86,14 @@ def guesses(turns: Sequence[Turn], lists: Lists) -> list[Guess]:
             continue
         own = lists.of[turn.speaker]
         held = {naming.name for naming in put[turn.index]} & own.keys()
+        said_now = {name for name in own if mentions(turn.action.text, name)}
+        wanted = _asked_for(own, heard[turn.speaker], turn.index)
         read_out = len(held) > min(_MOST_GUESSED, max(1, len(own) / 2))
         for naming in put[turn.index]:
             name = naming.name
             mine = heard[turn.speaker]
             chance = probability(name, turn.speaker, lists, mine) if name in own else 0.0
-            answers = _asked_for(own, mine, turn.index) == {name}
+            answers = any(name in each and each <= said_now for each in wanted)
             true = name in lists.shared
             found.append(Guess(turn.index, turn.speaker, name, name in own, true, chance, answers, read_out))
         for listener in heard.keys() - {turn.speaker}:
@@ -122,7 +124,7 @@ def _listen(
         elif not each.negative and lists.fits(turn.speaker, each.description):
             heard.described.setdefault(each.description, False)
     if spoken[turn.index].asked:
-        heard.asked, heard.asked_in = spoken[turn.index].asked, turn.index
+        heard.asked, heard.asked_in = (spoken[turn.index].questions, spoken[turn.index].asked), turn.index
     if before is None or before.speaker != listener:
         return
     for description in spoken[before.index].asked:
@@ -133,11 +135,11 @@ def _listen(
             heard.described.setdefault(description, True)
 
 
-def _asked_for(own: Mapping[str, Sequence[str]], heard: _Heard, now: int) -> set[str]:
-    """Return the own friends whom the other side can have asked for, if it did so a moment ago."""
-    wanted = _most_exact(heard.asked) if now - heard.asked_in <= MEMORY else []
-    fitting = {name for name, row in own.items() if any(one <= set(row) for one in wanted)}
-    return fitting - _ruled_out(own, heard)
+def _asked_for(own: Mapping[str, Sequence[str]], heard: _Heard, now: int) -> list[set[str]]:
+    """Return the own friends whom the other side asked for a moment ago, a set for each way to read the question."""
+    out = _ruled_out(own, heard)
+    readings = map(_most_exact, heard.asked if now - heard.asked_in <= MEMORY else ())
+    return [{name for name, row in own.items() if any(one <= set(row) for one in each)} - out for each in readings]
 
 
 def _ruled_out(own: Mapping[str, Sequence[str]], heard: _Heard) -> set[str]:
