@@ -87,6 +87,13 @@ def test_a_phone_without_another_scenario_is_told_so(tmp_path: Path) -> None:
             assert "1 phone of this talk has not bet yet." in speaker.get("/class/part?on=done").text
             for client, csrf in keys:
                 client.post("/class/again", data={"csrf": csrf})
+            some = sum(bool(seat.bets) for seat in hall.register.seats.values())  # who spoke last is drawn
+            page = one.get(f"/class/teacher?key={hall.opening.teacher}").text
+            assert f"bet after their own talk: <b>{some}</b> of 2" in page, (
+                "who is in a second talk bet after the first"
+            )
+            asked = one.get("/class/room/reveal").text
+            assert ("1 phone has not bet after its own talk." in asked) is (some == 1)
         assert len(hall.live) == 2 and hall.live[1].meeting.scenario != hall.live[2].meeting.scenario
 
 
@@ -159,6 +166,8 @@ def test_the_sheets_say_what_a_lesson_needs(tmp_path: Path, language: str) -> No
     assert prepare[1] in said and ends in said and "localsim doctor --room" in said
     assert ends in handed and "arXiv 2403.05020" in handed
     assert turns[1] in solved and turns[2] in solved
+    assert "agents, mindreaders" not in handed, "nobody learns that the others see more"
+    assert ("agents, mindreaders" in solved) is (language != "en")
     for sheet in (handed, solved):
         assert (">friend in common</" in sheet) is (language != "en"), "the scenarios are in English"
 

@@ -104,10 +104,8 @@ def _values(hall: Hall, request: Request) -> dict[str, Any]:
         ]
         asked = any(state_of(hall, seat) in ("bet", "read") for seat in hall.register.seats.values() if seat.key)
         revealed = hall.register.revealed
-        playing = {
-            n: live for n, seat in hall.register.seats.items() if (live := hall.live_of(seat)) and not live.problem
-        }
-        placed = sum(live.meeting.number in hall.register.seats[n].bets for n, live in playing.items())
+        playing = {n for live in hall.live.values() if not live.problem for n in live.meeting.people.values()}
+        placed = sum(bool(hall.register.seats[n].bets) for n in playing)
         shown = revealed_in(hall, rows, t) if revealed else {}
     ended, going = sum(over for *_, over, _ in pairs), sum(not over for *_, over, _ in pairs)
     return shown | {
@@ -186,7 +184,9 @@ PARTS = {
     "cards": "sheets.cards.title",
 }
 """A sheet -> the phrase that names it."""
-_WORDS = ("friend", "ask", "yes", "no", "list", "hit", "modes", "beside")
+_WORDS = ("friend", "ask", "yes", "no", "list", "hit")
+_SOLVED_WORDS = ("modes", "beside")
+"""Words that give away what others see."""
 
 
 def sheets(request: Request) -> Response:
@@ -195,7 +195,10 @@ def sheets(request: Request) -> Response:
     wanted = request.query_params.get("only")
     scenario, t = hall.scenarios[0].scenario, request.app.state.phrases
     foreign = hall.tongues[scenario.id] == english().code != t.code
-    words = [tuple(each.plain(f"sheets.words.{word}") for each in (english(), t)) for word in _WORDS if foreign]
+    words, more = (
+        [tuple(each.plain(f"sheets.words.{word}") for each in (english(), t)) for word in listed if foreign]
+        for listed in (_WORDS, _SOLVED_WORDS)
+    )
     return page(
         request,
         "class/sheets",
@@ -204,6 +207,7 @@ def sheets(request: Request) -> Response:
         cards=[_card(scenario, mode, role) for mode in hall.opening.modes for role in scenario.names],
         tongue=hall.tongues[scenario.id],
         words=words,
+        solved_words=words + more,
         command=_command(hall),
     )
 
