@@ -118,7 +118,7 @@ def test_a_class_counts_a_search_up_to_the_turn_that_decides_it(tmp_path: Path) 
     assert [each.turns for each in results.earlier(Store(path), run_id).talks] == [2]
 
 
-def test_a_talk_in_another_language_has_no_hits_and_the_class_is_told(tmp_path: Path) -> None:
+def test_a_talk_in_another_language_is_not_counted_and_the_class_is_told(tmp_path: Path) -> None:
     path = tmp_path / "g.duckdb"
     with hall_at(path, "mutual_friends_01") as hall, app_of(hall, "de") as one, app_of(hall, "de") as two:
         clients = [one, two]
@@ -136,16 +136,21 @@ def test_a_talk_in_another_language_has_no_hits_and_the_class_is_told(tmp_path: 
         assert "Gib deine Tipps auf dem Handy ab." in one.get(teacher).text
         for client in clients:
             page = client.get("/class").text
+            assert "Euer Gespräch war nicht auf Englisch: Es zählt nicht." in page and "Ziel nicht erreicht" not in page
             client.post("/class/bet", data={"csrf": field(page, "csrf"), "turns": "same", "hits": "same"})
         assert "kein Tipp steht mehr aus" in one.get(teacher).text
         hall.reveal()
-        talk = results.outcome_of(live)
-        assert live.foreign and talk is not None and talk.hit is None and talk.turns
+        assert live.foreign and results.outcome_of(live) is None and not any(row.talks for row in results.by_mode(hall))
         for page in (one.get("/class").text, one.get(teacher).text):
-            assert "1 Gespräch war nicht auf Englisch: Seine frühen Treffer zählen nicht." in page
+            assert (
+                "1 Gespräch war nicht auf Englisch: Es zählt nicht." in page
+                and "zählt. Darum kann diese Klasse" in page
+            )
+            assert "Ziel nicht erreicht" not in page and "Ziel erreicht: " not in page and "0 von 1" not in page
         assert "telltale" not in one.get("/class").text.split("Dein Gespräch</h2>")[1]
     with hall_at(path, "mutual_friends_01") as hall:
-        assert hall.live[1].foreign and not hall.live[1].hits, "after a restart"
+        restored = hall.live[1]
+        assert restored.foreign and not restored.hits and restored.success is None, "after a restart"
         assert hits_in(load_episode(hall.store, live.episode_id)), "the rules did not understand the question"
 
 

@@ -213,6 +213,7 @@ def revealed_in(hall: Hall, rows: Sequence[results.ModeRow], t: Phrases) -> dict
         "certainty": telling.certainty(rows, t),
         "doubt": telling.certainty(rows, t, "hits"),
         "foreign_talks": telling.foreign_sentence(hall.live.values(), hall.tongues, t),
+        "tongue_of": hall.tongues,
         "picture": picture(rows),
         "counted": any(family.hits for family in families),
         "judged": judged,

@@ -197,11 +197,11 @@ def earlier(store: Store, run_id: str) -> Earlier:
 
 
 def outcome_of(live: Live) -> Outcome | None:
-    """A talk of this class; None until it is completed."""
-    if not live.completed:
+    """A talk of this class that counts; None until it is completed, and for one in another language."""
+    if not live.completed or live.foreign:
         return None
     scenario = live.spec.scenario
-    hit = bool(live.hits) if family_of(scenario.family).hits and not live.foreign else None
+    hit = bool(live.hits) if family_of(scenario.family).hits else None
     turns = counted(scenario.family, len(live.turns), live.decided)
     return Outcome(scenario.id, live.meeting.mode, live.success, turns, live.fault, hit)
 

@@ -54,7 +54,7 @@ def certainty(rows: Sequence[ModeRow], t: Phrases, question: Question = "turns")
 
 
 def foreign_sentence(lives: Iterable[Live], tongues: Mapping[str, str], t: Phrases) -> str:
-    """How many finished talks are in another language, so that their hits do not count; '' for none."""
+    """How many finished talks are in another language, so that they do not count; '' for none."""
     found = [tongues[live.spec.scenario.id] for live in lives if live.completed and live.foreign]
     return t.plain("answer.foreign", count=len(found), tongue=tongue_in(found, t)) if found else ""
 

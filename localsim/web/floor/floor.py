@@ -318,10 +318,12 @@ class Floor(runner.Guests):
         live.fault = None if plays is None or plays.value is None else "" if plays.value >= 1 else plays.label or ""
 
     def _judge(self, live: Live, hits: Iterable[int]) -> None:
-        """Keep the hits of a conversation, unless its words are not in the language that the rules read."""
+        """Keep the hits of a conversation; nothing is judged if its words are not in the language that rules read."""
         scenario = live.spec.scenario
         live.foreign = any(is_foreign(live.words_of(name), self.tongues[scenario.id]) for name in scenario.names)
-        live.hits = () if live.foreign else tuple(hits)
+        live.hits = tuple(hits)
+        if live.foreign:
+            live.success, live.decided, live.hits = None, None, ()
 
     def ended(self, episode: Episode) -> None:
         with self.changed:
