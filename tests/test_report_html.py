@@ -230,6 +230,7 @@ def test_first_mentions_are_marked_and_strangers_labelled(made: tuple[Report, li
                   "truncated": False})  # fmt: skip
     for turn in turns:
         turn |= {"values_json": None, "readers_json": None, "beat": turn["turn"], "phase": "", "repaired": False}
+        turn["given"] = False
     values = [Turn(turn["turn"], turn["speaker"], Action(turn["action"], turn["text"])) for turn in turns]
     mentions = first_mentions(values, example.episodes[0].scenario)
     text = written(data, [Example("everyday", (replace(example.episodes[0], turns=turns, mentions=mentions),))])

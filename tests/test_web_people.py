@@ -196,7 +196,9 @@ def test_the_address_of_a_seat_lets_a_second_phone_in(tmp_path: Path) -> None:
 def test_a_seat_shows_its_own_observation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
     """A turn that `observe` hides from an agent is hidden on the pages of its seat, and the seat can still answer."""
 
-    def deaf(scenario: Scenario, mode: Mode, viewer: str, transcript: Transcript, grants: Grants) -> Observation:
+    def deaf(
+        scenario: Scenario, mode: Mode, viewer: str, transcript: Transcript, grants: Grants, **_: object
+    ) -> Observation:
         seen = observe(scenario, mode, viewer, transcript, grants)
         heard = tuple(turn for turn in transcript.turns if viewer == turn.speaker or "psst" not in turn.action.text)
         hidden_goal = tuple(replace(agent, goal="only this goal") for agent in seen.agents)
