@@ -6,9 +6,11 @@
 .venv/bin/python scripts/check_rules.py --prompts 500 --stored   # through a database, as `localsim audit` does
 
 Names are of eight scripts. A scripted player takes any allowed action, says sentences that occur nowhere else, passes
-on what it has heard, and puts the marks of six families of chat templates into its words. In a sample of the prompts, a
-text is planted that must not be there: a turn that the viewer could not read, an item of another agent, the answer key
-or the description for people. The audit must find it. Every prompt becomes the tokens of one of the six families: it
+on what it has heard, tells what comes to its mind, and puts the marks of six families of chat templates into its words.
+Half of the scenarios have memories, some talks go on from the beginning of another one, and some agents have minds with
+random steps. In a sample of the prompts, a text is planted that must not be there: a turn that the viewer could not
+read, an item or a memory of another agent, what another one thought or drafted and did not say, the answer key or the
+description for people. The audit must find it. Every prompt becomes the tokens of one of the six families: it
 must hold as many marks as the same prompt with other words in place of all contents. The exit code is 1 if the audit
 finds anything else or misses a planted text, or if a mark in somebody's words is alive.
 """
@@ -16,13 +18,16 @@ finds anything else or misses a planted text, or if a mark in somebody's words i
 from __future__ import annotations
 
 import random
+import re
 import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import click
@@ -35,15 +40,24 @@ from localsim.backends.llama.chat import ChatTokenizer  # noqa: E402
 from localsim.backends.llama.lib import LlamaModel  # noqa: E402
 from localsim.backends.scripted import ScriptedBackend  # noqa: E402
 from localsim.conversation.episode import SIMULATED, EpisodeSpec, Mode, Observation  # noqa: E402
+from localsim.conversation.minds.flows import Flow  # noqa: E402
+from localsim.conversation.minds.wording import SAID  # noqa: E402
 from localsim.conversation.modes import MODES, Ask, Say, roles  # noqa: E402
 from localsim.conversation.requests import Generation, Message, Request  # noqa: E402
+from localsim.conversation.rules.forms import Listed, OneOf  # noqa: E402
+from localsim.conversation.rules.lines import SEPARATOR  # noqa: E402
 from localsim.conversation.rules.steps import Rules  # noqa: E402
 from localsim.conversation.scenario import LoadedScenario  # noqa: E402
 from localsim.conversation.transcript import Action, Transcript, Turn  # noqa: E402
 from localsim.conversation.wording.layouts import DEFAULT, FIRST  # noqa: E402
+from localsim.errors import InvalidInput  # noqa: E402
 from localsim.families.players import Player, any_way  # noqa: E402
 from localsim.reports.audit import Readers, audit_run, found_in  # noqa: E402
+from localsim.reports.audit.minds import NO_MINDS, Minds  # noqa: E402
+from localsim.reports.audit.texts import leaves  # noqa: E402
 from localsim.runs import runner  # noqa: E402
+from localsim.runs.branches import branched  # noqa: E402
+from localsim.runs.minds import mind_of  # noqa: E402
 from localsim.runs.plan import Plan  # noqa: E402
 from localsim.runs.scheduler import Watcher  # noqa: E402
 from localsim.scenarios.parse import parse_scenario  # noqa: E402
@@ -66,6 +80,14 @@ PLANTED_EVERY = 10
 """A text is planted in one of up to so many prompts."""
 MARKED = 0.3
 """Share of the new sentences that hold marks."""
+WITH_MEMORIES, GOES_ON, WITH_MINDS = 0.5, 0.3, 0.4
+"""Shares of the scenarios, of the talks, and of the talks in which some agents have minds."""
+STEPS = (
+    *("immerse", "immerse(n=2,by=judge)", "drafts", "best(of=polite/kind,n=2)", "predict(of=agree/refuse)"),
+    *("plan(acts=negotiation)", "tpe", "tpe(acts=support)", "reflect(every=2)", "loop(reflect(every=1)+tpe,times=2)"),
+    "predict(of=agree/refuse)+branch(drafts,plan(acts=support),when=predict/agree)",
+)
+"""Steps of minds, as their names have them."""
 MARKS = tuple(dict.fromkeys(mark for family in tiny_model.FAMILIES.values() for mark in family.specials))
 
 
@@ -80,7 +102,7 @@ def sentence(rng: random.Random, length: int = 5) -> str:
 def drawn(rng: random.Random) -> LoadedScenario:
     """Return a random scenario with moves and phases."""
     names = tuple(rng.sample(rng.choice([*SCRIPTS.values(), MIXED]), rng.randint(2, 8)))
-    ballot = rng.choice(["all", "self"])
+    ballot, remembers = rng.choice(["all", "self"]), rng.random() < WITH_MEMORIES
     agents = [
         {
             "name": name,
@@ -88,6 +110,9 @@ def drawn(rng: random.Random) -> LoadedScenario:
             "secret": sentence(rng),
             "profile": {"public_info": sentence(rng), "personality_and_values": sentence(rng)},
             "facts": [{"id": f"f{place}_{number}", "text": sentence(rng)} for number in range(rng.randint(0, 2))],
+            "memories": [
+                {"text": sentence(rng), "age": rng.randint(0, 9)} for _ in range(rng.randint(0, 5) if remembers else 0)
+            ],
         }
         for place, name in enumerate(names)
     ]
@@ -112,6 +137,7 @@ def drawn(rng: random.Random) -> LoadedScenario:
         "agents": agents,
         "moves": moves,
         "phases": phases,
+        "recall": {"k": rng.randint(1, 3), "by": rng.choice(["words", "recency"])},
         "limits": {"turns": rng.randint(6, 40), "leave": rng.choice(["ends", "goes_on"]), "chars": 200},
         "answer": {"key": sentence(rng)},
     }
@@ -160,9 +186,32 @@ def chatter(seen: Observation, rng: random.Random) -> Action:
             return Action(name)
     heard = [turn.action.text for turn in seen.transcript.turns if turn.action.text and not turn.told]
     words = rng.choice(heard) if heard and rng.random() < 0.2 else sentence(rng)
+    if seen.me().memories and rng.random() < 0.1:
+        words = seen.me().memories[-1]
+    return any_way(seen, rng, _marked(words, rng))
+
+
+def _marked(words: str, rng: random.Random) -> str:
     if rng.random() < MARKED:
-        words = f"{words[:9]}{rng.choice(MARKS)}{words[9:]} {''.join(rng.choices(MARKS, k=2))}"
-    return any_way(seen, rng, words)
+        return f"{words[:9]}{rng.choice(MARKS)}{words[9:]} {''.join(rng.choices(MARKS, k=2))}"
+    return words
+
+
+def thinker(request: Request) -> str:
+    """Answer a step of a mind: with any of the words that it may choose, else with new words; now and then wrongly."""
+    rng, form = random.Random(request.seed), request.form
+    if isinstance(form, OneOf | Listed) and rng.random() < 0.95:
+        most = form.most if isinstance(form, Listed) else 1
+        return " " + SEPARATOR.join(rng.sample(form.words, rng.randint(1, min(most, len(form.words)))))
+    return f" {_marked(sentence(rng), rng)}\n"
+
+
+def minds_for(loaded: LoadedScenario, mode: Mode, rng: random.Random) -> dict[str, Flow]:
+    """Return the minds of some agents, drawn at random; none where one author writes all."""
+    if mode not in ("agents", "mindreaders") or rng.random() >= WITH_MINDS:
+        return {}
+    names = [name for name in loaded.scenario.names if rng.random() < 0.5]
+    return {name: mind_of(f"mind:{'+'.join(rng.sample(STEPS, rng.randint(1, 3)))},chatter") for name in names}
 
 
 def played(
@@ -174,29 +223,79 @@ def played(
     rules: Rules | None = None,
 ) -> tuple[list[Request], list[Turn]]:
     """Return the requests and turns of one episode."""
+    return thought(loaded, mode, seed, player, layout, rules)[:2]
+
+
+def thought(
+    loaded: LoadedScenario,
+    mode: Mode,
+    seed: int,
+    player: Player = chatter,
+    layout: str = FIRST,
+    rules: Rules | None = None,
+    minds: Mapping[str, Flow] = MappingProxyType({}),
+) -> tuple[list[Request], list[Turn], list[Minds]]:
+    """Return the requests and turns of one episode, and what was thought and not said before each request."""
     own = roles(mode, loaded.scenario.names)
     models, layouts = dict.fromkeys(own, "chatter"), dict.fromkeys(own, layout)
-    spec = EpisodeSpec(loaded.scenario, mode, models, 0, seed, layouts=layouts, rules=rules)
+    spec = EpisodeSpec(loaded.scenario, mode, models, 0, seed, layouts=layouts, rules=rules, minds=minds)
     backend, play = ScriptedBackend("chatter", player=player), MODES[mode](spec)
     requests: list[Request] = []
     turns: list[Turn] = []
+    unsaid: list[str] = []
     answer = None
     while True:
         try:
             step = play.send(answer)
         except StopIteration:
-            return requests, turns
+            return requests, turns, _before(requests, unsaid, minds)
         answer = None
         if isinstance(step, Say):
             turns.append(step.turn)
+            if step.written:
+                unsaid[-1 - step.back] = ""
         elif isinstance(step, Ask):
             requests.append(step.request)
-            backend.submit(step.request)
-            result = backend.poll()[0].result
-            assert isinstance(result, Generation)
-            answer = result
-        else:
+            if step.request.step:
+                answer = Generation(thinker(step.request), "finished", "chatter")
+            else:
+                backend.submit(step.request)
+                result = backend.poll()[0].result
+                assert isinstance(result, Generation)
+                answer = result
+            unsaid.append(answer.text)
+        elif not requests[-1].step:
             raise AssertionError(step.reason)
+
+
+def _before(requests: list[Request], unsaid: list[str], minds: Mapping[str, Flow]) -> list[Minds]:
+    """Return what agents with minds wrote before each request and did not say, from the view of its speaker."""
+    wording = [*SAID, *(text for mind in minds.values() for text in leaves(mind.stated()))]
+    found: list[Minds] = []
+    written: list[tuple[str, str]] = []
+    for request, text in zip(requests, unsaid, strict=True):
+        own = [*wording, *(each for name, each in written if name == request.speaker)]
+        others = tuple(each for each in written if each[0] != request.speaker)
+        found.append(Minds(tuple(own) if request.speaker in minds else (), others))
+        if text and request.speaker in minds:
+            written.append((request.speaker, text))
+    return found
+
+
+def talks(
+    loaded: LoadedScenario, mode: Mode, layout: str, rng: random.Random
+) -> Iterator[tuple[LoadedScenario, list[Request], list[Turn], list[Minds]]]:
+    """Yield a talk, and now and then one that goes on from a place in it: its scenario and what `thought` returns."""
+    seed = rng.randrange(10**6)
+    found = thought(loaded, mode, seed, layout=layout, minds=minds_for(loaded, mode, rng))
+    yield loaded, *found
+    talk, own = Transcript(tuple(found[1])), EpisodeSpec(loaded.scenario, mode, {}, 0, seed).seed
+    places = range(1, len(talk)) if rng.random() < GOES_ON else ()
+    for at in rng.sample(places, len(places))[:5]:
+        with suppress(InvalidInput):
+            branch = LoadedScenario(*branched(loaded, talk, own, at).split(), "branch.yaml")
+            yield branch, *thought(branch, mode, seed, layout=layout, minds=minds_for(branch, mode, rng))
+            return
 
 
 def text_of(request: Request) -> str:
@@ -205,7 +304,7 @@ def text_of(request: Request) -> str:
 
 
 def audited(
-    loaded: LoadedScenario, mode: Mode, requests: list[Request], turns: list[Turn]
+    loaded: LoadedScenario, mode: Mode, requests: list[Request], turns: list[Turn], thoughts: Sequence[Minds] = ()
 ) -> Iterator[tuple[Request, str, str]]:
     """Yield (request, kind, text) for each violation in the prompts of an episode, and in what the rules told."""
     talk = Readers(loaded.scenario, Transcript(tuple(turns)))
@@ -214,12 +313,14 @@ def audited(
     for turn in turns:
         if turn.told and talk.declared(turn) is None:
             yield requests[0], f"turn {turn.index + 1}", "the rules told something that is not in the file"
-    for request in requests:
-        for what, text in found_in(text_of(request), loaded, mode, request.speaker, talk, request.turn):
+    for request, minds in zip(requests, thoughts or [NO_MINDS] * len(requests), strict=True):
+        for what, text in found_in(text_of(request), loaded, mode, request.speaker, talk, request.turn, minds=minds):
             yield request, what, text
 
 
-def plants(loaded: LoadedScenario, mode: Mode, request: Request, turns: list[Turn]) -> dict[str, str]:
+def plants(
+    loaded: LoadedScenario, mode: Mode, request: Request, turns: list[Turn], minds: Minds = NO_MINDS
+) -> dict[str, str]:
     """Return texts that must not be in a prompt, by kind: turns that its viewer could not read, and items of others."""
     talk = Readers(loaded.scenario, Transcript(tuple(turns)))
     viewer, everything = request.speaker, mode != "agents"
@@ -230,15 +331,25 @@ def plants(loaded: LoadedScenario, mode: Mode, request: Request, turns: list[Tur
         for each in heard.withheld
         if not any(each.line in line for line in heard.lines)
     }
+    known = set(_NEW.findall("\n".join([*heard.lines, *minds.own]).lower()))
+    for _, text in minds.others:
+        if (new := set(_NEW.findall(text.lower()))) and not new & known:
+            found["draft" if text.startswith((":", " [")) else "thought"] = text
     found["description for people"] = loaded.scenario.info.what
     found["answer key"] = loaded.answer.answer["key"]
     for agent in loaded.scenario.agents:
         if not everything and agent.name != viewer:
             found |= {"goal": agent.goal, "secret": agent.secret or ""}
             found |= {"fact": agent.facts[-1].text} if agent.facts else {}
+            untold = [each.text for each in agent.memories if not known & set(_NEW.findall(each.text.lower()))]
+            found |= {"memory": untold[-1]} if untold else {}
             if loaded.scenario.relationship == "stranger":
                 found["profile"] = agent.profile.public_info or ""
     return found
+
+
+_NEW = re.compile(r"\b(?:[a-z][aeiou]){4}\b")
+"""A word of a `sentence`."""
 
 
 def _kind(turn: Turn, *, simultaneous: bool) -> str:
@@ -250,13 +361,18 @@ def _kind(turn: Turn, *, simultaneous: bool) -> str:
 
 
 def finds_planted(
-    loaded: LoadedScenario, mode: Mode, request: Request, turns: list[Turn], rng: random.Random
+    loaded: LoadedScenario,
+    mode: Mode,
+    request: Request,
+    turns: list[Turn],
+    rng: random.Random,
+    minds: Minds = NO_MINDS,
 ) -> tuple[str, bool]:
     """Plant one text of a kind drawn from those that are possible; return the kind, and True if the audit finds it."""
-    kind, text = rng.choice(sorted(plants(loaded, mode, request, turns).items()))
+    kind, text = rng.choice(sorted(plants(loaded, mode, request, turns, minds).items()))
     talk = Readers(loaded.scenario, Transcript(tuple(turns)))
     prompt = f"{text_of(request)}\n\n{text}"
-    return kind, any(True for _ in found_in(prompt, loaded, mode, request.speaker, talk, request.turn))
+    return kind, any(True for _ in found_in(prompt, loaded, mode, request.speaker, talk, request.turn, minds=minds))
 
 
 class Families:
@@ -298,17 +414,17 @@ def main(prompts: int, seed: int, stored: bool) -> None:
                 checked, scenarios = checked + found[0], scenarios + 10
                 violations.update(found[1])
             else:
-                loaded, scenarios = drawn(rng), scenarios + 1
+                drew, scenarios = drawn(rng), scenarios + 1
                 for mode in SIMULATED:
                     layout, family = rng.choice((FIRST, DEFAULT)), rng.choice(list(tiny_model.FAMILIES))
-                    requests, turns = played(loaded, mode, rng.randrange(10**6), layout=layout)
-                    checked += len(requests)
-                    wrong = audited(loaded, mode, requests, turns)
-                    violations.update(f"{mode}: {what}: {text}" for _, what, text in wrong)
-                    live += sum(families.live(request, family) for request in requests)
-                    for request in requests[:: rng.randint(1, PLANTED_EVERY)]:
-                        kind, hit = finds_planted(loaded, mode, request, turns, rng)
-                        planted[kind].append(hit)
+                    for loaded, requests, turns, thoughts in talks(drew, mode, layout, rng):
+                        checked += len(requests)
+                        wrong = audited(loaded, mode, requests, turns, thoughts)
+                        violations.update(f"{mode}: {what}: {text}" for _, what, text in wrong)
+                        live += sum(families.live(request, family) for request in requests)
+                        for at in range(0, len(requests), rng.randint(1, PLANTED_EVERY)):
+                            kind, hit = finds_planted(loaded, mode, requests[at], turns, rng, thoughts[at])
+                            planted[kind].append(hit)
             if scenarios % 100 == 0:
                 print(f"{checked} prompts, {sum(violations.values())} violations, {live} live marks", file=sys.stderr)
     for line, count in violations.most_common(20):
