@@ -6,13 +6,12 @@
 .venv/bin/python scripts/check_rules.py --prompts 500 --stored   # through a database, as `localsim audit` does
 
 Names are of eight scripts. A scripted player takes any allowed action, says sentences that occur nowhere else, passes
-on what it has heard, tells what comes to its mind, and puts the marks of six families of chat templates into its words.
-Half of the scenarios have memories, some talks go on from the beginning of another one, and some agents have minds with
-random steps. In a sample of the prompts, a text is planted that must not be there: a turn that the viewer could not
-read, an item or a memory of another agent, what another one thought or drafted and did not say, the answer key or the
-description for people. The audit must find it. Every prompt becomes the tokens of one of the six families: it
-must hold as many marks as the same prompt with other words in place of all contents. The exit code is 1 if the audit
-finds anything else or misses a planted text, or if a mark in somebody's words is alive.
+on what it heard or remembers, and puts the marks of six families of chat templates into its words. Some agents have
+memories, some have minds, and some talks go on from another one. In a sample of the prompts, a text is planted that
+must not be there: a turn that the viewer could not read, an item of another agent or what it wrote and did not say, the
+answer key or the description for people. The audit must find it. Every prompt becomes the tokens of one of the six
+families: it must hold as many marks as the same prompt with other words in place of all contents. The exit code is 1 if
+the audit finds anything else or misses a planted text, or if a mark in somebody's words is alive.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import click
@@ -39,13 +37,11 @@ sys.path.insert(0, str(ROOT))
 from localsim.backends.llama.chat import ChatTokenizer  # noqa: E402
 from localsim.backends.llama.lib import LlamaModel  # noqa: E402
 from localsim.backends.scripted import ScriptedBackend  # noqa: E402
-from localsim.conversation.episode import SIMULATED, EpisodeSpec, Mode, Observation  # noqa: E402
+from localsim.conversation.episode import SIMULATED, SINGLE_AUTHOR, EpisodeSpec, Mode, Observation  # noqa: E402
 from localsim.conversation.minds.flows import Flow  # noqa: E402
-from localsim.conversation.minds.wording import SAID  # noqa: E402
 from localsim.conversation.modes import MODES, Ask, Say, roles  # noqa: E402
 from localsim.conversation.requests import Generation, Message, Request  # noqa: E402
 from localsim.conversation.rules.forms import Listed, OneOf  # noqa: E402
-from localsim.conversation.rules.lines import SEPARATOR  # noqa: E402
 from localsim.conversation.rules.steps import Rules  # noqa: E402
 from localsim.conversation.scenario import LoadedScenario  # noqa: E402
 from localsim.conversation.transcript import Action, Transcript, Turn  # noqa: E402
@@ -53,8 +49,7 @@ from localsim.conversation.wording.layouts import DEFAULT, FIRST  # noqa: E402
 from localsim.errors import InvalidInput  # noqa: E402
 from localsim.families.players import Player, any_way  # noqa: E402
 from localsim.reports.audit import Readers, audit_run, found_in  # noqa: E402
-from localsim.reports.audit.minds import NO_MINDS, Minds  # noqa: E402
-from localsim.reports.audit.texts import leaves  # noqa: E402
+from localsim.reports.audit.minds import NO_MINDS, Minds, Thoughts  # noqa: E402
 from localsim.runs import runner  # noqa: E402
 from localsim.runs.branches import branched  # noqa: E402
 from localsim.runs.minds import mind_of  # noqa: E402
@@ -75,13 +70,16 @@ SCRIPTS = {
     "Han, kana and Hangul": ("王", "王明", "さくら", "サクラコ", "김민수", "김", "李娜", "山田 太郎"),
 }
 """Eight names of each script; some are parts of others."""
+MIXED = tuple(names[place] for place, names in enumerate(SCRIPTS.values()))
 SYLLABLES = "ba ce di fo gu ha ke li mo nu pa re si to vu wa xe yi zo".split()
+_NEW = re.compile(r"\b(?:[a-z][aeiou]){4}\b")
+"""A word of a `sentence`."""
 PLANTED_EVERY = 10
 """A text is planted in one of up to so many prompts."""
 MARKED = 0.3
 """Share of the new sentences that hold marks."""
-WITH_MEMORIES, GOES_ON, WITH_MINDS = 0.5, 0.3, 0.4
-"""Shares of the scenarios, of the talks, and of the talks in which some agents have minds."""
+GOES_ON, WITH_MINDS = 0.3, 0.4
+"""Shares of the talks that go on from another one, and in which some agents have minds."""
 STEPS = (
     *("immerse", "immerse(n=2,by=judge)", "drafts", "best(of=polite/kind,n=2)", "predict(of=agree/refuse)"),
     *("plan(acts=negotiation)", "tpe", "tpe(acts=support)", "reflect(every=2)", "loop(reflect(every=1)+tpe,times=2)"),
@@ -89,9 +87,6 @@ STEPS = (
 )
 """Steps of minds, as their names have them."""
 MARKS = tuple(dict.fromkeys(mark for family in tiny_model.FAMILIES.values() for mark in family.specials))
-
-
-MIXED = tuple(names[place] for place, names in enumerate(SCRIPTS.values()))
 
 
 def sentence(rng: random.Random, length: int = 5) -> str:
@@ -102,7 +97,7 @@ def sentence(rng: random.Random, length: int = 5) -> str:
 def drawn(rng: random.Random) -> LoadedScenario:
     """Return a random scenario with moves and phases."""
     names = tuple(rng.sample(rng.choice([*SCRIPTS.values(), MIXED]), rng.randint(2, 8)))
-    ballot, remembers = rng.choice(["all", "self"]), rng.random() < WITH_MEMORIES
+    ballot, most = rng.choice(["all", "self"]), rng.choice([0, 5])
     agents = [
         {
             "name": name,
@@ -110,9 +105,7 @@ def drawn(rng: random.Random) -> LoadedScenario:
             "secret": sentence(rng),
             "profile": {"public_info": sentence(rng), "personality_and_values": sentence(rng)},
             "facts": [{"id": f"f{place}_{number}", "text": sentence(rng)} for number in range(rng.randint(0, 2))],
-            "memories": [
-                {"text": sentence(rng), "age": rng.randint(0, 9)} for _ in range(rng.randint(0, 5) if remembers else 0)
-            ],
+            "memories": [{"text": sentence(rng), "age": rng.randint(0, 9)} for _ in range(rng.randint(0, most))],
         }
         for place, name in enumerate(names)
     ]
@@ -185,33 +178,31 @@ def chatter(seen: Observation, rng: random.Random) -> Action:
         if seen.may(name) and rng.random() < chance:
             return Action(name)
     heard = [turn.action.text for turn in seen.transcript.turns if turn.action.text and not turn.told]
-    words = rng.choice(heard) if heard and rng.random() < 0.2 else sentence(rng)
-    if seen.me().memories and rng.random() < 0.1:
-        words = seen.me().memories[-1]
-    return any_way(seen, rng, _marked(words, rng))
+    known = heard if rng.random() < 0.2 else seen.me().memories if rng.random() < 0.1 else ()
+    return any_way(seen, rng, _marked(rng.choice(known) if known else sentence(rng), rng))
 
 
 def _marked(words: str, rng: random.Random) -> str:
-    if rng.random() < MARKED:
-        return f"{words[:9]}{rng.choice(MARKS)}{words[9:]} {''.join(rng.choices(MARKS, k=2))}"
-    return words
+    marked = f"{words[:9]}{rng.choice(MARKS)}{words[9:]} {''.join(rng.choices(MARKS, k=2))}"
+    return marked if rng.random() < MARKED else words
 
 
-def thinker(request: Request) -> str:
+def thinker(request: Request) -> Generation:
     """Answer a step of a mind: with any of the words that it may choose, else with new words; now and then wrongly."""
     rng, form = random.Random(request.seed), request.form
+    text = _marked(sentence(rng), rng)
     if isinstance(form, OneOf | Listed) and rng.random() < 0.95:
-        most = form.most if isinstance(form, Listed) else 1
-        return " " + SEPARATOR.join(rng.sample(form.words, rng.randint(1, min(most, len(form.words)))))
-    return f" {_marked(sentence(rng), rng)}\n"
+        most = min(form.most if isinstance(form, Listed) else 1, len(form.words))
+        text = ", ".join(rng.sample(form.words, rng.randint(1, most)))
+    return Generation(f" {text}", "finished", "chatter")
 
 
-def minds_for(loaded: LoadedScenario, mode: Mode, rng: random.Random) -> dict[str, Flow]:
-    """Return the minds of some agents, drawn at random; none where one author writes all."""
-    if mode not in ("agents", "mindreaders") or rng.random() >= WITH_MINDS:
-        return {}
-    names = [name for name in loaded.scenario.names if rng.random() < 0.5]
-    return {name: mind_of(f"mind:{'+'.join(rng.sample(STEPS, rng.randint(1, 3)))},chatter") for name in names}
+def minds_for(spec: EpisodeSpec, rng: random.Random) -> EpisodeSpec:
+    """Give some agents minds with random steps, unless one author writes all."""
+    if spec.mode in SINGLE_AUTHOR or rng.random() >= WITH_MINDS:
+        return spec
+    drew = {name: "+".join(rng.sample(STEPS, rng.randint(1, 3))) for name in spec.scenario.names if rng.random() < 0.5}
+    return replace(spec, minds={name: mind_of(f"mind:{steps},chatter") for name, steps in drew.items()})
 
 
 def played(
@@ -223,62 +214,50 @@ def played(
     rules: Rules | None = None,
 ) -> tuple[list[Request], list[Turn]]:
     """Return the requests and turns of one episode."""
-    return thought(loaded, mode, seed, player, layout, rules)[:2]
+    return thought(_spec(loaded, mode, seed, layout, rules), player)[:2]
 
 
-def thought(
-    loaded: LoadedScenario,
-    mode: Mode,
-    seed: int,
-    player: Player = chatter,
-    layout: str = FIRST,
-    rules: Rules | None = None,
-    minds: Mapping[str, Flow] = MappingProxyType({}),
-) -> tuple[list[Request], list[Turn], list[Minds]]:
-    """Return the requests and turns of one episode, and what was thought and not said before each request."""
-    own = roles(mode, loaded.scenario.names)
-    models, layouts = dict.fromkeys(own, "chatter"), dict.fromkeys(own, layout)
-    spec = EpisodeSpec(loaded.scenario, mode, models, 0, seed, layouts=layouts, rules=rules, minds=minds)
-    backend, play = ScriptedBackend("chatter", player=player), MODES[mode](spec)
+def _spec(loaded: LoadedScenario, mode: Mode, seed: int, layout: str, rules: Rules | None = None) -> EpisodeSpec:
+    models, layouts = (dict.fromkeys(roles(mode, loaded.scenario.names), each) for each in ("chatter", layout))
+    return EpisodeSpec(loaded.scenario, mode, models, 0, seed, layouts=layouts, rules=rules)
+
+
+def thought(spec: EpisodeSpec, player: Player = chatter) -> tuple[list[Request], list[Turn], list[Minds]]:
+    """Return the requests and turns of one episode, and what was thought before each request."""
+    backend, play = ScriptedBackend("chatter", player=player), MODES[spec.mode](spec)
     requests: list[Request] = []
     turns: list[Turn] = []
-    unsaid: list[str] = []
+    replies: list[str] = []
+    said: set[int] = set()
     answer = None
     while True:
         try:
             step = play.send(answer)
         except StopIteration:
-            return requests, turns, _before(requests, unsaid, minds)
+            return requests, turns, _before(requests, replies, said, spec.minds)
         answer = None
         if isinstance(step, Say):
             turns.append(step.turn)
             if step.written:
-                unsaid[-1 - step.back] = ""
+                said.add(len(requests) - 1 - step.back)
         elif isinstance(step, Ask):
             requests.append(step.request)
-            if step.request.step:
-                answer = Generation(thinker(step.request), "finished", "chatter")
-            else:
+            if not step.request.step:
                 backend.submit(step.request)
-                result = backend.poll()[0].result
-                assert isinstance(result, Generation)
-                answer = result
-            unsaid.append(answer.text)
+            answer = thinker(step.request) if step.request.step else backend.poll()[0].result
+            assert isinstance(answer, Generation)
+            replies.append(answer.text)
         elif not requests[-1].step:
             raise AssertionError(step.reason)
 
 
-def _before(requests: list[Request], unsaid: list[str], minds: Mapping[str, Flow]) -> list[Minds]:
-    """Return what agents with minds wrote before each request and did not say, from the view of its speaker."""
-    wording = [*SAID, *(text for mind in minds.values() for text in leaves(mind.stated()))]
+def _before(requests: list[Request], replies: list[str], said: set[int], minds: Mapping[str, Flow]) -> list[Minds]:
+    """Return what agents with minds wrote before each request, from the view of its speaker."""
     found: list[Minds] = []
-    written: list[tuple[str, str]] = []
-    for request, text in zip(requests, unsaid, strict=True):
-        own = [*wording, *(each for name, each in written if name == request.speaker)]
-        others = tuple(each for each in written if each[0] != request.speaker)
-        found.append(Minds(tuple(own) if request.speaker in minds else (), others))
-        if text and request.speaker in minds:
-            written.append((request.speaker, text))
+    thoughts = Thoughts({("", name) for name in minds}, [mind.stated() for mind in minds.values()])
+    for at, (request, reply) in enumerate(zip(requests, replies, strict=True)):
+        found.append(thoughts.before("", request.speaker))
+        thoughts.add("", request.speaker, reply, said=at in said)
     return found
 
 
@@ -286,15 +265,15 @@ def talks(
     loaded: LoadedScenario, mode: Mode, layout: str, rng: random.Random
 ) -> Iterator[tuple[LoadedScenario, list[Request], list[Turn], list[Minds]]]:
     """Yield a talk, and now and then one that goes on from a place in it: its scenario and what `thought` returns."""
-    seed = rng.randrange(10**6)
-    found = thought(loaded, mode, seed, layout=layout, minds=minds_for(loaded, mode, rng))
+    spec = _spec(loaded, mode, rng.randrange(10**6), layout)
+    found = thought(minds_for(spec, rng))
     yield loaded, *found
-    talk, own = Transcript(tuple(found[1])), EpisodeSpec(loaded.scenario, mode, {}, 0, seed).seed
-    places = range(1, len(talk)) if rng.random() < GOES_ON else ()
+    places = range(1, len(found[1])) if rng.random() < GOES_ON else ()
     for at in rng.sample(places, len(places))[:5]:
         with suppress(InvalidInput):
-            branch = LoadedScenario(*branched(loaded, talk, own, at).split(), "branch.yaml")
-            yield branch, *thought(branch, mode, seed, layout=layout, minds=minds_for(branch, mode, rng))
+            file = branched(loaded, Transcript(tuple(found[1])), spec.seed, at)
+            branch = LoadedScenario(*file.split(), "branch.yaml")
+            yield branch, *thought(minds_for(replace(spec, scenario=branch.scenario), rng))
             return
 
 
@@ -318,9 +297,7 @@ def audited(
             yield request, what, text
 
 
-def plants(
-    loaded: LoadedScenario, mode: Mode, request: Request, turns: list[Turn], minds: Minds = NO_MINDS
-) -> dict[str, str]:
+def plants(loaded: LoadedScenario, mode: Mode, request: Request, turns: list[Turn], minds: Minds) -> dict[str, str]:
     """Return texts that must not be in a prompt, by kind: turns that its viewer could not read, and items of others."""
     talk = Readers(loaded.scenario, Transcript(tuple(turns)))
     viewer, everything = request.speaker, mode != "agents"
@@ -348,10 +325,6 @@ def plants(
     return found
 
 
-_NEW = re.compile(r"\b(?:[a-z][aeiou]){4}\b")
-"""A word of a `sentence`."""
-
-
 def _kind(turn: Turn, *, simultaneous: bool) -> str:
     if turn.told:
         return "told to others"
@@ -361,12 +334,7 @@ def _kind(turn: Turn, *, simultaneous: bool) -> str:
 
 
 def finds_planted(
-    loaded: LoadedScenario,
-    mode: Mode,
-    request: Request,
-    turns: list[Turn],
-    rng: random.Random,
-    minds: Minds = NO_MINDS,
+    loaded: LoadedScenario, mode: Mode, request: Request, turns: list[Turn], rng: random.Random, minds: Minds = NO_MINDS
 ) -> tuple[str, bool]:
     """Plant one text of a kind drawn from those that are possible; return the kind, and True if the audit finds it."""
     kind, text = rng.choice(sorted(plants(loaded, mode, request, turns, minds).items()))

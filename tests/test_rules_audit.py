@@ -17,35 +17,41 @@ from localsim.conversation import modes, visibility
 from localsim.conversation.episode import SIMULATED, Mode
 from localsim.conversation.rules.deciding import Phased, Tell
 from localsim.conversation.scenario import LoadedScenario
-from localsim.conversation.transcript import Action, Transcript
+from localsim.conversation.transcript import Action, Transcript, Turn
+from localsim.conversation.wording.layouts import DEFAULT, FIRST
 from localsim.errors import Interrupted
 from localsim.families.players import any_way
 from localsim.finetune.chats import chats_of
 from localsim.reports.audit import Readers, audit_run, found_in
+from localsim.reports.audit.minds import Thoughts
 from localsim.reports.audit.texts import pattern, words
 from localsim.runs.plan import Plan
 from localsim.runs.runner import resume, start
 from localsim.scenarios.parse import parse_scenario
 from localsim.store.database import Store
 from localsim.store.episodes import TURN, load_episode
-from scripts.check_rules import Families, audited, chatter, drawn, finds_planted, played
+from scripts.check_rules import Families, audited, chatter, drawn, finds_planted, played, talks
 from tests.conftest import Quiet
 
 
 @given(seed=st.integers(0, 10**9), mode=st.sampled_from(SIMULATED))
 @settings(max_examples=60, deadline=None)
 def test_random_episodes_of_two_to_eight_agents_pass_the_audit(seed: int, mode: Mode) -> None:
-    loaded = drawn(random.Random(seed))
-    requests, turns = played(loaded, mode, seed)
-    assert [(request.turn, what, text) for request, what, text in audited(loaded, mode, requests, turns)] == []
-    for request in requests[::4]:
-        assert finds_planted(loaded, mode, request, turns, random.Random(seed))[1]
+    """They have memories, minds and given beginnings, too."""
+    rng = random.Random(seed)
+    for loaded, requests, turns, thoughts in talks(drawn(rng), mode, rng.choice((FIRST, DEFAULT)), rng):
+        found = audited(loaded, mode, requests, turns, thoughts)
+        assert [(request.turn, what, text) for request, what, text in found] == []
+        for request, minds in zip(requests[::4], thoughts[::4], strict=True):
+            assert finds_planted(loaded, mode, request, turns, rng, minds)[1]
 
 
 @given(seed=st.integers(0, 10**9))
 @settings(max_examples=30, deadline=None)
 def test_a_training_row_is_what_the_agent_was_prompted_with(seed: int) -> None:
     loaded = drawn(random.Random(seed))
+    without = tuple(agent.model_copy(update={"memories": ()}) for agent in loaded.scenario.agents)
+    loaded = replace(loaded, scenario=loaded.scenario.model_copy(update={"agents": without}))
     requests, turns = played(loaded, "agents", seed)
     for chat in chats_of(loaded.scenario, "agents", Transcript(tuple(turns))):
         last = [request for request in requests if request.speaker == chat.name][-1]
@@ -286,6 +292,42 @@ def test_a_prompt_after_leaving_and_a_part_of_a_whisper_are_found() -> None:
     sound = f"You are Bo.\n\n{turns[1].line}"
     assert not list(found_in(sound, loaded, "agents", "Bo", talk, last))
     assert not list(found_in(f"{sound}\n{turns[2].line}", loaded, "mindreaders", "Cy", talk, last))
+
+
+@pytest.mark.parametrize(
+    ("other", "own", "prompt"),
+    [
+        (" [to Bo]: He knows it.", " [to Bo]: He knows it.", "A line that you could say now: Cy [to Bo]: He knows it."),
+        (" inquire, inform, propose", "", "Choose at most 3: greet, inquire, inform, propose, confirm."),
+    ],
+)
+def test_what_an_agent_drafts_and_chooses_from_is_not_anothers_thought(other: str, own: str, prompt: str) -> None:
+    """Ana wrote the same and did not say it; Cy says its draft later, or is only asked. Without that it is a leak."""
+    loaded = party()
+    talk = Readers(loaded.scenario, Transcript())
+    plan = {"steps": [["tpe", {"acts": dict.fromkeys(("greet", "inquire", "inform", "propose", "confirm"), "-")}]]}
+    for minded, expected in ((("Ana", "Cy"), []), (("Ana",), ["thought of Ana"])):
+        thoughts = Thoughts({("e", name) for name in minded}, [plan])
+        thoughts.add("e", "Ana", other, said=False)
+        thoughts.add("e", "Cy", own, said=True)
+        found = found_in(prompt, loaded, "agents", "Cy", talk, 0, minds=thoughts.before("e", "Cy"))
+        assert [what for what, _ in found] == expected
+
+
+def test_an_own_draft_between_other_words_tells_nothing_of_anothers_values() -> None:
+    """Bo hands Cy 3, and in a question about a draft of Ana stands that Ana hands Bo 3."""
+    move = "{name: hand, tell: To hand, values: [{number: [0, 9]}, {agents: one}], readers: named}"
+    loaded = parse_scenario(
+        PARTY.replace("phases:", f"  - {move}\nphases:").replace("think]", "think, hand]"), "p.yaml"
+    )
+    handed = Turn(0, "Bo", Action("hand", "", ("3", "Cy")), readers=("Bo", "Cy"), phase="talk")
+    talk = Readers(loaded.scenario, Transcript((handed,)))
+    prompt = "A line that you could say now: Ana [hand 3, Bo] Is it polite?"
+    for minded, expected in (({("e", "Ana")}, []), (set(), ["turn 1 by Bo"])):
+        thoughts = Thoughts(minded, [])
+        thoughts.add("e", "Ana", " [hand 3, Bo]", said=True)
+        found = found_in(prompt, loaded, "agents", "Ana", talk, 1, minds=thoughts.before("e", "Ana"))
+        assert [what for what, _ in found] == expected
 
 
 def _played(loaded: LoadedScenario) -> Any:

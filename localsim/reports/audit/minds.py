@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from localsim.conversation.minds.wording import SAID
+from localsim.conversation.rules.lines import SEPARATOR
 from localsim.reports.audit.texts import leaves
 from localsim.store.database import Store
 from localsim.store.queries import runs as queries
@@ -16,34 +18,53 @@ from localsim.store.queries.runs import Prompt
 
 @dataclass(frozen=True)
 class Minds:
-    """What was written before a prompt and not said."""
+    """What was written before a prompt."""
 
     own: tuple[str, ...] = ()
-    """By its viewer, with the fixed wording of the viewer's steps."""
+    """By its viewer, with the fixed wording of the viewer's steps. A line that is said later counts: it may be in a
+    question about drafts first.
+    """
     others: tuple[tuple[str, str], ...] = ()
-    """(agent, text) by the others."""
+    """(agent, text) by the others, of what they did not say."""
 
 
 NO_MINDS = Minds()
 
 
 class Thoughts:
-    """What the agents of a run have written and not said so far, and the wording of their steps."""
+    """What the agents with minds have written so far, and the wording of their steps."""
 
-    def __init__(self, store: Store, run_id: str, rows: Sequence[Prompt]) -> None:
-        self._minded = {(row.episode_id, row.speaker) for row in rows if row.step}
-        identities = json.loads(queries.run_row(store, run_id)["models_json"]).values() if self._minded else ()
-        self._wording = [*SAID, *(text for each in identities for text in leaves(each.get("mind")))]
-        self._found: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    def __init__(self, minded: Collection[tuple[str, str]], minds: Iterable[Any]) -> None:
+        """`minded` are (episode, agent) with a mind, and `minds` are the settings of these."""
+        self._minded = minded
+        self._wording = [*SAID, *(text for mind in minds for text in (*leaves(mind), *_listed(mind)))]
+        self._found: dict[str, list[tuple[str, str, bool]]] = defaultdict(list)
 
-    def add(self, row: Prompt) -> None:
-        """Add the reply to a prompt, if an agent with a mind wrote it and no turn says it."""
-        if row.unsaid and (row.episode_id, row.speaker) in self._minded:
-            self._found[row.episode_id].append((row.speaker, row.unsaid))
+    @classmethod
+    def of_run(cls, store: Store, run_id: str, rows: Sequence[Prompt]) -> Thoughts:
+        """Return those of a run before its first prompt."""
+        minded = {(row.episode_id, row.speaker) for row in rows if row.step}
+        identities = json.loads(queries.run_row(store, run_id)["models_json"]).values() if minded else ()
+        return cls(minded, [each.get("mind") for each in identities])
 
-    def before(self, row: Prompt) -> Minds:
-        """Return the thoughts before a prompt, from the view of its speaker."""
-        found = self._found[row.episode_id]
-        own = [text for name, text in found if name == row.speaker]
-        wording = self._wording if (row.episode_id, row.speaker) in self._minded else ()
-        return Minds((*wording, *own), tuple(each for each in found if each[0] != row.speaker))
+    def add(self, episode: str, speaker: str, reply: str, *, said: bool) -> None:
+        """Add the reply to a prompt, if an agent with a mind wrote it; `said`: a turn says it."""
+        if reply and (episode, speaker) in self._minded:
+            self._found[episode].append((speaker, reply, said))
+
+    def before(self, episode: str, speaker: str) -> Minds:
+        """Return what was written before a prompt, from the view of its speaker."""
+        found = self._found[episode]
+        own = [text for name, text, _ in found if name == speaker]
+        wording = self._wording if (episode, speaker) in self._minded else ()
+        return Minds(
+            (*wording, *own), tuple((name, text) for name, text, said in found if name != speaker and not said)
+        )
+
+
+def _listed(value: Any) -> Iterator[str]:
+    """Yield the keys of nested mappings as a question lists them, such as the acts of a table."""
+    if isinstance(value, dict):
+        yield SEPARATOR.join(value)
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ():
+        yield from _listed(item)

@@ -118,7 +118,7 @@ def audit_run(store: Store, run_id: str) -> Audit:
     violations: list[Violation] = []
     prompts: dict[tuple[str, int | None], str] = {}
     talks: dict[str, Readers] = {}
-    thoughts = Thoughts(store, run_id, stored)
+    thoughts = Thoughts.of_run(store, run_id, stored)
     for row in stored:
         loaded = scenarios[row.scenario_hash]
         if row.episode_id not in talks:
@@ -133,9 +133,9 @@ def audit_run(store: Store, run_id: str) -> Audit:
         prompts[row.episode_id, row.generation] = prompt
         checked += 1
         whole = f"{prompt}{APART}{contents[row.prefill_hash]}"
-        own = thoughts.before(row)
+        own = thoughts.before(row.episode_id, row.speaker)
         violations += _in_prompt(row, loaded, talks[row.episode_id], whole, row.generation, row.speaker, row.turn, own)
-        thoughts.add(row)
+        thoughts.add(row.episode_id, row.speaker, row.reply, said=row.said)
     conditions = {row.episode_id: row.condition for row in stored}
     for episode, number, speaker, mark, text in drawn(store, run_id, rows):
         what = f"mark of roles {mark}"
@@ -211,13 +211,14 @@ def found_in(
         return
     exact, loose = searched(prompt)
     lines = "\n".join(both(line)[0] for line in heard.lines)
+    written = (*heard.lines, *minds.own)  # a question about the viewer's drafts has them between other words
     granted = _known_view(loaded, view, variant).granted_loosely
-    known = END.join([granted, *(both(line)[1] for line in (*heard.lines, *minds.own))])
+    known = END.join([granted, *(both(line)[1] for line in written)])
     for name, thought in minds.others:
         if any(part in loose and part not in known for part in parts(thought) if len(part.split()) >= SENTENCE):
             yield f"thought of {name}", thought
     fresh = [sentence for each in loose.split(END) if (sentence := f" {each.strip()} ") not in known]
-    read = {part.strip() for line in heard.lines for part in both(line)[1].split(END) if len(part.split()) > 1}
+    read = {part.strip() for line in written for part in both(line)[1].split(END) if len(part.split()) > 1}
     for each in heard.withheld:
         line = pattern(visible(each.line))
         own = [part for part in parts(each.text) if len(part.split()) >= SENTENCE]

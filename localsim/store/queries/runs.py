@@ -254,8 +254,9 @@ class Prompt:
     """Of the episode."""
     step: str | None
     """The step of a mind that asked for the reply."""
-    unsaid: str | None
-    """The reply, if no turn says it: an answer to a step, a draft, or what could not be read."""
+    reply: str
+    said: bool
+    """False if no turn says the reply: an answer to a step, a draft, or what could not be read."""
 
     @property
     def condition(self) -> str:
@@ -274,7 +275,7 @@ def prompts_of_run(store: Store, run_id: str) -> list[Prompt]:
         Prompt,
         "SELECT g.episode_id, g.generation, g.turn, g.speaker, g.parent, g.messages_json, g.prefill_hash, e.mode, "
         "coalesce(e.see, '') AS see, e.variant, e.scenario_hash, e.episode_index, e.seed, "
-        "g.details_json ->> 'step' AS step, CASE WHEN t.generation IS NULL THEN g.text END AS unsaid "
+        "g.details_json ->> 'step' AS step, g.text AS reply, t.generation IS NOT NULL AS said "
         "FROM generations g JOIN episodes e USING (episode_id) LEFT JOIN (SELECT DISTINCT episode_id, generation "
         "FROM turns) t USING (episode_id, generation) WHERE e.run_id = ? "
         "ORDER BY g.episode_id, g.generation",
