@@ -271,8 +271,7 @@ def talks(
     places = range(1, len(found[1])) if rng.random() < GOES_ON else ()
     for at in rng.sample(places, len(places))[:5]:
         with suppress(InvalidInput):
-            file = branched(loaded, Transcript(tuple(found[1])), spec.seed, at)
-            branch = LoadedScenario(*file.split(), "branch.yaml")
+            branch = LoadedScenario(*branched(loaded, Transcript(tuple(found[1])), spec.seed, at).split(), "on.yaml")
             yield branch, *thought(minds_for(replace(spec, scenario=branch.scenario), rng))
             return
 
