@@ -314,6 +314,29 @@ def test_what_an_agent_drafts_and_chooses_from_is_not_anothers_thought(other: st
         assert [what for what, _ in found] == expected
 
 
+def test_names_that_a_draft_lists_are_not_anothers_thought() -> None:
+    """Ana drafted a whisper to three; Ana's words would be a thought of Ana's in a question to Bo."""
+    loaded = party()
+    thoughts = Thoughts({("e", "Ana")}, [])
+    thoughts.add("e", "Ana", " [to Bo, Cy, Di]: The vicar eats at noon.", said=False)
+    for asked, expected in (("What is said to Bo, Cy, Di next?", []), ("The vicar eats at noon.", ["thought of Ana"])):
+        talk = Readers(loaded.scenario, Transcript())
+        found = found_in(asked, loaded, "mindreaders", "Bo", talk, 0, minds=thoughts.before("e", "Bo"))
+        assert [what for what, _ in found] == expected
+
+
+def test_a_vote_that_could_be_read_twice_tells_nothing_of_the_same_vote_now() -> None:
+    loaded = parse_scenario(PARTY.replace("readers: self}\nphases", "readers: all}\nphases"), "p.yaml")
+    vote = Action("vote", "", ("Ana",))
+    acts = (("Bo", "talk"), ("Bo", "talk"), ("Cy", "votes"), ("Bo", "votes"))
+    turns = tuple(Turn(at, name, vote, phase=phase) for at, (name, phase) in enumerate(acts))
+    talk = Readers(loaded.scenario, Transcript(turns))
+    lines = "\n".join(["Bo [vote Ana]"] * 2)
+    for prompt, expected in ((lines, []), (f"{lines}\nBo [vote Ana]", ["turn 4 by Bo"])):
+        found = [what for what, _ in found_in(prompt, loaded, "agents", "Cy", talk, 2)]
+        assert [what.partition(",")[0] for what in found] == expected
+
+
 def test_an_own_draft_between_other_words_tells_nothing_of_anothers_values() -> None:
     """Bo hands Cy 3, and in a question about a draft of Ana stands that Ana hands Bo 3."""
     move = "{name: hand, tell: To hand, values: [{number: [0, 9]}, {agents: one}], readers: named}"

@@ -214,8 +214,11 @@ def found_in(
     written = (*heard.lines, *minds.own)  # a question about the viewer's drafts has them between other words
     granted = _known_view(loaded, view, variant).granted_loosely
     known = END.join([granted, *(both(line)[1] for line in written)])
+    # Names stand side by side in prompts by chance, as in "[to Ana, Bo, Cy]".
+    names = set(words(" ".join([*loaded.scenario.names, *(move.name for move in loaded.scenario.moves)])).split())
     for name, thought in minds.others:
-        if any(part in loose and part not in known for part in parts(thought) if len(part.split()) >= SENTENCE):
+        own = [part for part in parts(thought) if len(part.split()) >= SENTENCE and not names.issuperset(part.split())]
+        if any(part in loose and part not in known for part in own):
             yield f"thought of {name}", thought
     fresh = [sentence for each in loose.split(END) if (sentence := f" {each.strip()} ") not in known]
     read = {part.strip() for line in written for part in both(line)[1].split(END) if len(part.split()) > 1}
@@ -256,7 +259,8 @@ def _tells_values(turn: Withheld, fresh: Sequence[str], read: Collection[str]) -
 
 def _without(sentence: str, read: Collection[str]) -> str:
     for line in sorted(read, key=len, reverse=True):
-        sentence = sentence.replace(f" {line} ", " ")
+        while f" {line} " in sentence:  # it may stand there twice in a row, with one blank between
+            sentence = sentence.replace(f" {line} ", " ")
     return sentence
 
 
