@@ -139,7 +139,7 @@ def _reveal_by_keyboard(projector: Page, scheme: str, t: Phrases) -> None:
     projector.wait_for_selector(f"text={t.plain('sure.ended', count=1)}")
     checked(projector, f"room-sure-{scheme}")
     projector.click(f"text={t.plain('sure.not_yet')}")
-    projector.wait_for_selector(f"text={t.plain('room.do.bet')}")
+    projector.wait_for_selector(f"text={t.plain('room.do.reveal')}")
     link.press("Enter")
     projector.get_by_role("button", name=t.plain("sure.reveal")).press("Enter")
     projector.wait_for_selector(".answer-text")
