@@ -282,7 +282,9 @@ def test_a_question_costs_a_model_only_its_own_words(store: Store, tmp_path: Pat
         if before["turn"] == row["turn"]:
             assert row["fresh"] < 70 < 150 < row["p"], "the chat before it is in the cache"
     assert audit_run(store, run).violations == ()
-    weighed = store.rows("SELECT details_json FROM generations WHERE json_exists(details_json, '$.step') LIMIT 1")
+    weighed = store.rows(
+        "SELECT details_json FROM generations WHERE json_extract_string(details_json, '$.step') = 'predict'"
+    )
     shares = [each["share"] for each in json.loads(weighed[0]["details_json"])["options"][0]["options"].values()]
     assert len(shares) == 2 and sum(shares) == pytest.approx(1, abs=1e-3)
 
