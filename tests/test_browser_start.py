@@ -124,7 +124,7 @@ def test_a_phone_has_tabs_and_can_stop_and_resume(
         page.get_by_role("button", name="Stop").click()
         page.get_by_role("button", name="Resume").wait_for()
         page.locator("#mindreaders").wait_for()  # the tab stays chosen; the page's script restores it once it is read
-        assert not page.locator("#agents").is_visible()
+        page.locator("#agents").wait_for(state="hidden")
         assert serious(page) == []
         picture(page, "web-start-stopped-phone")
         before = turns_of(store)

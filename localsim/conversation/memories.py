@@ -37,7 +37,7 @@ class Memory(Value):
     """Something that an agent remembers."""
 
     text: Text
-    """What happened, or what somebody said; no prompt has it until it comes to mind."""
+    """What happened, or what somebody said; only a prompt of a turn for which it is recalled has it."""
     age: Annotated[float, Field(ge=0)] = 0.0
     """How long ago, such as in turns."""
     emotion: Emotion | Annotated[tuple[Score, ...], Field(min_length=8, max_length=8)] | None = None

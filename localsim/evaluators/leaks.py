@@ -172,19 +172,24 @@ def with_terms(
     family = family_of(scenario.family)
     findings = {(fact.id, turn): finding for fact, turn, _, finding in rows}
     facts = {fact.id: fact for agent in scenario.agents for fact in facts_of(agent)}
-    held = {agent.name: terms_of(*facts_of(agent)) for agent in scenario.agents}
-    kept = {agent.name: " ".join(memory.text for memory in agent.memories) for agent in scenario.agents}
+    held = {agent.name: terms_of(*facts_of(agent)) | _remembered(agent, family, facts) for agent in scenario.agents}
     whole: list[Row] = []
     around: dict[tuple[str, int], Circumstances] = {}
     for turn, (speaker, text) in enumerate(turns):
         for private in private_facts(scenario):
             fact = facts[private.id]
-            known = terms_of(fact) & held.get(speaker, set())
-            remembered = any(family.utters(kept.get(speaker, ""), term) for term in fact.terms)
-            shared = speaker != private.owner and (bool(known) or remembered)
+            shared = speaker != private.owner and bool(terms_of(fact) & held.get(speaker, set()))
             whole.append((private, turn, speaker, findings.get((private.id, turn), NOTHING)))
             around[private.id, turn] = circumstances(family, fact, text, shared=shared)
     return decided(whole, detector.weights, around, readers)
+
+
+def _remembered(agent: Agent, family: Family, facts: Mapping[str, Fact]) -> set[str]:
+    """Return the terms of facts that an agent's memories utter."""
+    if not agent.memories:
+        return set()
+    told = " ".join(memory.text for memory in agent.memories)
+    return {term.casefold() for fact in facts.values() for term in fact.terms if family.utters(told, term)}
 
 
 def circumstances(family: Family, fact: Fact, text: str, *, shared: bool) -> Circumstances:

@@ -55,7 +55,7 @@ class Drafts:
 class Best:
     """The best of n lines: E = sum over attributes of -weight * log p(attribute) - mu * log p(it fits)."""
 
-    of: tuple[str, ...] = ("polite",)
+    of: tuple[str, ...]
     """What the line is to be, in words; the agent itself says how likely it is that."""
     n: int = 4
     weight: float = 1.0

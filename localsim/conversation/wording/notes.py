@@ -28,27 +28,25 @@ def _sentences(seen: Observation, words: Wording) -> list[str]:
     goal = words.goals[0].format(name=me.name, text=me.goal) if me.goal else ""
     if not seen.may("speak"):
         return [who]
-    early, late = _stages(seen.turn_limit, agents)
+    early, near, late = _stages(seen.turn_limit, agents)
     moves = move_note(seen)
     if turn <= agents and (moves or not seen.phased):
         return [who, goal, words.begin if turn == 1 else words.answer]
-    if seen.may("leave") and not seen.phased and turn > early:
-        start = f"{me.name} [leave]"
-        return (
-            [who, words.end.format(start=start)]
-            if turn > late
-            else [who, goal, words.settle.format(start=start), *moves]
-        )
-    return [who, goal, FEW_LEFT if moves and turn > late - agents else words.go_on, *moves]
+    if seen.phased or not seen.may("leave") or turn <= early:
+        return [who, goal, FEW_LEFT if moves and turn > near else words.go_on, *moves]
+    start = f"{me.name} [leave]"
+    if turn > late:
+        return [who, words.end.format(start=start)]
+    return [who, goal, words.settle.format(start=start), *moves]
 
 
 def script_note(seen: Observation, words: Wording) -> str:
     """Return the note for the writer of a script: everybody's goal, and what the next lines are for."""
     goals = [words.goals[1].format(name=agent.name, text=agent.goal) for agent in seen.agents if agent.goal]
-    early, late = _stages(seen.turn_limit, len(seen.agents))
+    early, near, late = _stages(seen.turn_limit, len(seen.agents))
     turn = len(seen.transcript.acts) + 1
     if seen.phased or "leave" not in seen.actions:
-        now = FEW_LEFT if seen.moves and turn > late - len(seen.agents) else words.script
+        now = FEW_LEFT if seen.moves and turn > near else words.script
         return told_line(" ".join([*goals, now, *move_note(seen)]), None)
     if turn > late:
         return told_line(words.end.format(start="[leave]"), None)
@@ -60,13 +58,17 @@ def script_note(seen: Observation, words: Wording) -> str:
 def lines_of_note(seen: Observation) -> int | None:
     """Return how many lines a writer writes with one note; None: as many as it can."""
     turn = len(seen.transcript.acts) + 1
-    early, late = _stages(seen.turn_limit, len(seen.agents))
-    few = (late - len(seen.agents), seen.turn_limit) if seen.moves else ()
-    ends = few if seen.phased else (early, late, seen.turn_limit)
+    early, near, late = _stages(seen.turn_limit, len(seen.agents))
+    ends: tuple[int, ...] = (early, late, seen.turn_limit)
+    if seen.phased:
+        ends = (near, seen.turn_limit) if seen.moves else ()
     return next((end - turn + 1 for end in ends if end >= turn), None)
 
 
-def _stages(limit: int, agents: int) -> tuple[int, int]:
-    """Return the last turn in which no note speaks of an end, and the last in which none asks for it."""
+def _stages(limit: int, agents: int) -> tuple[int, int, int]:
+    """Return the last turn in which no note speaks of an end, in which none says that few are left (where moves can be
+    made), and in which none asks for the end.
+    """
     early = max(agents, limit // EARLY)
-    return early, max(early, limit - LAST * agents)
+    late = max(early, limit - LAST * agents)
+    return early, late - agents, late

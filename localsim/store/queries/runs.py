@@ -255,6 +255,7 @@ class Prompt:
     step: str | None
     """The step of a mind that asked for the reply."""
     reply: str
+    """What an agent with a mind replied; '' of all others, which the audit need not hold."""
     said: bool
     """False if no turn says the reply: an answer to a step, a draft, or what could not be read."""
 
@@ -275,7 +276,9 @@ def prompts_of_run(store: Store, run_id: str) -> list[Prompt]:
         Prompt,
         "SELECT g.episode_id, g.generation, g.turn, g.speaker, g.parent, g.messages_json, g.prefill_hash, e.mode, "
         "coalesce(e.see, '') AS see, e.variant, e.scenario_hash, e.episode_index, e.seed, "
-        "g.details_json ->> 'step' AS step, g.text AS reply, t.generation IS NOT NULL AS said "
+        "g.details_json ->> 'step' AS step, CASE WHEN bool_or(g.details_json ->> 'step' IS NOT NULL) "
+        "OVER (PARTITION BY g.episode_id, g.speaker) THEN g.text ELSE '' END AS reply, "
+        "t.generation IS NOT NULL AS said "
         "FROM generations g JOIN episodes e USING (episode_id) LEFT JOIN (SELECT DISTINCT episode_id, generation "
         "FROM turns) t USING (episode_id, generation) WHERE e.run_id = ? "
         "ORDER BY g.episode_id, g.generation",

@@ -62,7 +62,7 @@ class Live:
     hits: tuple[int, ...] = ()
     """The turns that nobody could know from the conversation (`Family.hits`)."""
     foreign: bool = False
-    """True if somebody wrote another language than the scenario's, so that nothing is judged."""
+    """True if somebody wrote in another language than that of the scenario; then nothing is judged."""
     decided: int | None = None
     """The last turn that is evidence of its success; None without success or evidence."""
     fault: str | None = None
