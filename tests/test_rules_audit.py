@@ -16,7 +16,7 @@ from localsim import families
 from localsim.conversation import modes, visibility
 from localsim.conversation.episode import SIMULATED, Mode
 from localsim.conversation.rules.deciding import Phased, Tell
-from localsim.conversation.scenario import LoadedScenario
+from localsim.conversation.scenario import LoadedScenario, Profile
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.conversation.wording.layouts import DEFAULT, FIRST
 from localsim.errors import Interrupted
@@ -323,6 +323,22 @@ def test_names_that_a_draft_lists_are_not_anothers_thought() -> None:
         talk = Readers(loaded.scenario, Transcript())
         found = found_in(asked, loaded, "mindreaders", "Bo", talk, 0, minds=thoughts.before("e", "Bo"))
         assert [what for what, _ in found] == expected
+
+
+def test_a_profile_that_a_prompt_joins_is_not_anothers_thought() -> None:
+    """A model thought in the words of its own profile, which a mindreader is shown in one line, and an agent is not."""
+    whole = party()
+    ana, *others = whole.scenario.agents
+    known = ana.model_copy(update={"profile": Profile(occupation="nurse", personality_and_values="Calm and careful.")})
+    loaded = replace(whole, scenario=whole.scenario.model_copy(update={"agents": (known, *others)}))
+    thoughts, talk = Thoughts({("e", "Ana")}, []), Readers(loaded.scenario, Transcript())
+    thoughts.add("e", "Ana", " I am a nurse, calm and careful.", said=False)
+    modes: tuple[Mode, ...] = ("mindreaders", "agents")
+    found = [
+        found_in("About Ana: nurse, Calm and careful", loaded, mode, "Bo", talk, 0, minds=thoughts.before("e", "Bo"))
+        for mode in modes
+    ]
+    assert [any("thought" in what for what, _ in each) for each in found] == [False, True]
 
 
 def test_a_vote_that_could_be_read_twice_tells_nothing_of_the_same_vote_now() -> None:

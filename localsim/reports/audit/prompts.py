@@ -408,7 +408,10 @@ def _granted(view: _View, age: str) -> Iterator[str]:
         yield from (text for text, to in told if view.sees_all or not to or view.viewer in to)
         yield from [phase.announce] if phase.announce else []
     for agent in scenario.agents:
-        yield from (text for what, text, fact in _belongings(agent, age) if view.may_see(agent, what, fact))
+        seen = [(what, text) for what, text, fact in _belongings(agent, age) if view.may_see(agent, what, fact)]
+        yield from (text for _, text in seen)
+        profile = {field for field, _ in agent.profile}
+        yield ", ".join(text for what, text in seen if what in profile)  # in prompts they stand side by side
 
 
 def _withheld(loaded: LoadedScenario, view: _View, age: str) -> Iterator[tuple[str, str]]:
