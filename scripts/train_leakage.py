@@ -44,6 +44,11 @@ def train_words(max_pairs: int | None) -> None:
 )
 @click.option("--epochs", type=click.IntRange(1), default=3, show_default=True)
 @click.option("--mined/--no-mined", default=True, show_default=True, help="Add hard negatives after the first epoch.")
+@click.option(
+    "--go-on",
+    is_flag=True,
+    help="Start from the reader in use: learn from the conversations with hints, and from a share of the rest.",
+)
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), default=FILE, help="[the reader in use]")
 @click.option("--seed", default=1, show_default=True)
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
@@ -54,6 +59,7 @@ def train_reader(
     share: float,
     epochs: int,
     mined: bool,
+    go_on: bool,
     out: Path,
     seed: int,
     device: str,
@@ -74,7 +80,7 @@ def train_reader(
     if dtype == "auto":
         dtype = "bfloat16" if bf16_is_faster() else "float32"
     torch.set_num_threads(threads)
-    settings = reader.Settings(share, epochs, mined, seed, dtype, max_pairs)
+    settings = reader.Settings(share, epochs, mined, seed, dtype, max_pairs, go_on)
     reader.make(settings, out, device)
     click.echo(f"wrote {out} ({out.stat().st_size / 2**20:.1f} MiB); next: fit")
 

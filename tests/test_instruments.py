@@ -260,6 +260,18 @@ def test_the_detectors_errors_have_the_counts_of_the_labelled_files() -> None:
     }
 
 
+def test_errors_of_each_kind_of_conversation_add_up_and_stand_in_the_table_alone() -> None:
+    errors = instruments.instruments(["craigslist"], ["craigslist"], [])
+    found = by_error(errors, instruments.DETECTOR)
+    for whole in ("first turn", "silence accuracy"):
+        parts = [found[f"{whole}: {kind}"] for kind in data.KINDS.values()]
+        right = [sum(round(row["value"] * row["n"]) for row in rows) for rows in (parts, [found[whole]])]
+        assert right[0] == right[1] and sum(row["n"] for row in parts) == found[whole]["n"]
+    assert "Qwen" not in " ".join(instruments.sentences(errors))
+    other = Weights.read().at(0.05).accuracy["transcripts"]
+    assert "by_kind" not in other, "these were counted at another threshold"
+
+
 def test_names_are_the_instrument_where_terms_decide() -> None:
     names = [name for name in families.FAMILIES.own if families.family_of(name).terms_disclose]
     words = [name for name in families.FAMILIES.own if name not in names]

@@ -40,6 +40,7 @@ def test_writers_and_facts_are_split() -> None:
     trained, kept = data.training_talks(), data.threshold_talks()
     assert not {talk.turns for talk in trained} & {talk.turns for talk in kept}
     assert {talk.writer for talk in trained} == {*data.TRAINING, *data.LATE, "q05", ""}
+    assert {talk.writer for talk in data.late_talks()} == {*data.LATE, "q05"}
     assert {talk.writer for talk in data.threshold_talks(of_train=False)} == set(data.THRESHOLDS)
 
 
@@ -81,6 +82,29 @@ def test_made_and_mined_pairs_are_what_their_labels_say() -> None:
     own = {(row.pair.fact, row.pair.utterance) for row in rows}
     assert alien and all(row.label == "none" for row in alien)
     assert not {(row.pair.fact, row.pair.utterance) for row in alien} & own
+
+
+def test_all_turns_of_late_talks_that_tell_or_hint_are_learnt() -> None:
+    facts = tuple(PrivateFact(name, "Ana", f"Ana has sold her {name}.") for name in ("piano", "car"))
+    turns = tuple(("Ana" if turn % 2 else "Bo", f"Turn {turn}") for turn in range(12))
+    talk = LabelledTranscript(facts, turns, {"piano": Disclosure(8, True, (11,))}, hints=frozenset([("piano", 6)]))
+    rows = data.in_late_talks([talk])
+    found = {(row.pair.fact.split()[-1], row.label, int(row.pair.utterance.split()[1])) for row in rows}
+    assert {(name, turn) for name, label, turn in found if label == "disclosed"} == {("piano.", 8), ("piano.", 11)}
+    assert {(name, turn) for name, label, turn in found if label == "hint"} == {("piano.", 6)}
+    silent = [(name, turn) for name, label, turn in found if label == "none"]
+    assert len(rows) == len(found) == 9 and len(silent) == 6 and ("piano.", 7) in silent
+    assert not {("piano.", turn) for turn in (6, 9, 10)} & set(silent), "after the first disclosure nothing is silent"
+
+
+def test_short_turns_are_read_with_more_turns_before_them() -> None:
+    def read(words: int, utterance: str = "Since then, yes.") -> str:
+        before = tuple(f"Bo: {'so ' * words}{turn}" for turn in range(5))
+        return texts_of(Pair("Ana has sold her piano.", "Ana", "Ana", before, utterance))[1]
+
+    assert [word for word in read(0).split() if word.isdigit()] == list("01234")
+    assert [word for word in read(9).split() if word.isdigit()] == list("234"), "4 x 11 words and 3 are 47, too many"
+    assert [word for word in read(30).split() if word.isdigit()] == list("34"), "never fewer than two"
 
 
 def test_every_pair_is_in_one_batch() -> None:

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ from localsim.evaluators import leaks
 from localsim.leakage import accuracy, features, wording
 from localsim.leakage.calibrate import calibrated
 from localsim.leakage.detector import VERSION, Finding, LeakageDetector, Weights
-from localsim.leakage.pairs import LabelledPair, Pair, PrivateFact, pairs_of, read_labelled
+from localsim.leakage.pairs import LabelledPair, LabelledTranscript, Pair, PrivateFact, pairs_of, read_labelled
 from localsim.leakage.quotes import quotes
 from localsim.leakage.track import Row, decided, read, track
 from localsim.scenarios.parse import parse_scenario
@@ -49,6 +49,22 @@ def pair(text: str, speaker: str = "Omar", *context: str) -> Pair:
 
 
 # ---- files ---------------------------------------------------------------------------------------------------------
+
+TOLD = {"fact_id": "a", "turn": 1, "by_owner": True}
+LABELS: dict[str, Any] = {
+    "facts": [{"id": "a", "owner": "Omar", "text": FACT}],
+    "turns": [{"speaker": "Omar", "text": "Hm."}, {"speaker": "Omar", "text": "It is epilepsy."}],
+    "disclosures": [TOLD],
+}
+
+
+def test_hints_and_what_is_told_again_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "talks.jsonl"
+    more = {"hints": [{"fact_id": "a", "turn": 0}], "disclosures": [TOLD | {"turn": 0, "again": [1]}]}
+    file.write_text(f"{json.dumps(LABELS)}\n{json.dumps(LABELS | more)}\n")
+    plain, full = cast(list[LabelledTranscript], read_labelled(file))
+    assert plain.hints == frozenset() and plain.disclosures["a"].again == ()
+    assert full.hints == {("a", 0)} and full.disclosures["a"].again == (1,)
 
 
 def test_the_labelled_files_are_as_promised() -> None:
@@ -105,6 +121,9 @@ def test_second_readers_agree_with_the_writers() -> None:
         ('{"fact":"a","owner":"b","speaker":"c","utterance":"d","label":"maybe"}', "maybe"),
         ('{"fact":1,"owner":"b","speaker":"c","utterance":"d","label":"none"}', "strings"),
         ('{"facts":[],"turns":[],"disclosures":[{"fact_id":"x","turn":0,"by_owner":true}]}', "not listed"),
+        ('{"facts":[],"turns":[],"disclosures":[],"hints":[{"fact_id":"x","turn":0}]}', "not listed"),
+        (json.dumps(LABELS | {"hints": [{"fact_id": "a", "turn": 2}]}), "not there: a"),
+        (json.dumps(LABELS | {"disclosures": [TOLD | {"again": [1, 2]}]}), "not there: a"),
         ("", "no labelled rows"),
         ("[1]", "wrong type"),
         ("[" * 100_000, "nested too deep"),

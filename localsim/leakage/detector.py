@@ -29,7 +29,7 @@ from localsim.leakage.quotes import QUOTED, quotes
 from localsim.leakage.reader import FILE, PairReader
 from localsim.store.records import hash_of
 
-VERSION = "9"
+VERSION = "10"
 WEIGHTS = Path(__file__).with_name("weights.json")
 BUILT_IN = "built-in"
 """Name of the weights that ship with localsim."""
@@ -189,7 +189,8 @@ class Weights:
         point = curve.between(self.talk_curve, share)
         measured = dict(self.accuracy)
         if "transcripts" in measured:
-            measured["transcripts"] = measured["transcripts"] | curve.rates(vars(point))
+            kept = {name: value for name, value in measured["transcripts"].items() if name != "by_kind"}
+            measured["transcripts"] = kept | curve.rates(vars(point))
         file = options_of(self.name)[0]
         own = math.isclose(share, self.fitted.get("sensitivity", DEFAULT_SHARE))
         name = file if own else f"{file}{_AT}{share:g}"

@@ -41,10 +41,11 @@ class LabelledPair:
 
 @dataclass(frozen=True)
 class Disclosure:
-    """The turn that first discloses a fact, counted from 0, and whether its owner spoke."""
+    """The turn that first discloses a fact (from 0), whether its owner spoke, and later turns that tell it again."""
 
     turn: int
     by_owner: bool
+    again: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,17 +59,19 @@ class PrivateFact:
 
 @dataclass(frozen=True)
 class LabelledTranscript:
-    """Facts, turns as (speaker, text), and the first disclosure of each fact that has one."""
+    """Facts, turns as (speaker, text), the first disclosure of each fact that has one, and turns that hint at it."""
 
     facts: tuple[PrivateFact, ...]
     turns: tuple[tuple[str, str], ...]
     disclosures: Mapping[str, Disclosure]
     domain: str = ""
     writer: str = ""
+    hints: frozenset[tuple[str, int]] = frozenset()
+    """Fact and turn, before the first disclosure; only some files have them."""
 
 
 def pairs_of(
-    facts: tuple[PrivateFact, ...], turns: tuple[tuple[str, str], ...], context: int = 3
+    facts: tuple[PrivateFact, ...], turns: tuple[tuple[str, str], ...], context: int = 5
 ) -> Iterator[tuple[PrivateFact, int, Pair]]:
     """Yield every fact with every turn and the `context` turns before it."""
     lines = [f"{speaker}: {text}" for speaker, text in turns]
@@ -118,10 +121,16 @@ def _transcript(row: dict[str, Any]) -> LabelledTranscript:
     facts = tuple(PrivateFact(str(fact["id"]), fact["owner"], fact["text"]) for fact in row["facts"])
     turns = tuple((turn["speaker"], turn["text"]) for turn in row["turns"])
     disclosures = {
-        str(found["fact_id"]): Disclosure(int(found["turn"]), bool(found["by_owner"])) for found in row["disclosures"]
+        str(found["fact_id"]): Disclosure(
+            int(found["turn"]), bool(found["by_owner"]), tuple(map(int, found.get("again") or ()))
+        )
+        for found in row["disclosures"]
     }
-    if unknown := set(disclosures) - {fact.id for fact in facts}:
+    hints = frozenset((str(hint["fact_id"]), int(hint["turn"])) for hint in row.get("hints") or ())
+    told = [(name, turn) for name, found in disclosures.items() for turn in (found.turn, *found.again)]
+    if unknown := {name for name, _ in (*told, *hints)} - {fact.id for fact in facts}:
         raise ValueError(f"disclosures of facts that are not listed: {', '.join(sorted(unknown))}")
-    if late := [name for name, found in disclosures.items() if not 0 <= found.turn < len(turns)]:
-        raise ValueError(f"disclosures at turns that are not there: {', '.join(late)}")
-    return LabelledTranscript(facts, turns, disclosures, str(row.get("domain") or ""), str(row.get("writer") or ""))
+    if late := {name for name, turn in (*told, *hints) if not 0 <= turn < len(turns)}:
+        raise ValueError(f"disclosures at turns that are not there: {', '.join(sorted(late))}")
+    names = (str(row.get("domain") or ""), str(row.get("writer") or ""))
+    return LabelledTranscript(facts, turns, disclosures, *names, hints)

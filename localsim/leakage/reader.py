@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 FILE = Path(__file__).with_name("reader.npz")
 MAX_TOKENS = 160
+BEFORE, WORDS = 2, 45
+"""A pair is read with so many turns before it, and with more of them while all together have at most so many words."""
 PARTS = (
     "attention.self.query",
     "attention.self.key",
@@ -38,14 +40,23 @@ PARTS = (
 
 
 def texts_of(pair: Pair) -> tuple[str, str]:
-    """Return the fact in the speaker's person, and the last three turns with roles instead of names."""
+    """Return the fact in the speaker's person, and the last turns with roles instead of names.
+
+    Short turns are read with more turns before them: an answer may stand far from what it answers.
+    """
 
     def line(text: str) -> str:
         name, _, said = text.partition(": ")
         role = "me" if name == pair.speaker else "you" if name == pair.owner else name
         return f"{role}: {said}"
 
-    conversation = " ".join([*map(line, pair.context[-2:]), f"me: {pair.utterance}"])
+    words, count = len(pair.utterance.split()), 0
+    for before in reversed(pair.context):
+        words += len(before.split())
+        if count >= BEFORE and words > WORDS:
+            break
+        count += 1
+    conversation = " ".join([*map(line, pair.context[len(pair.context) - count :]), f"me: {pair.utterance}"])
     return wording.person(pair.fact, pair.owner, pair.speaker), conversation
 
 

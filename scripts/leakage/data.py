@@ -69,6 +69,11 @@ def training_talks(share: float = 1.0) -> list[LabelledTranscript]:
     return [talk for talk in [*kept, *_talks("writers", TRAINING)] if _drawn(talk.turns[0][1], share)]
 
 
+def late_talks() -> list[LabelledTranscript]:
+    """Read those conversations to train on that have hints and what is told again."""
+    return [talk for rows in _parted()[1:] for place, talk in enumerate(rows) if place % EVERY]
+
+
 def _parted() -> list[list[LabelledTranscript]]:
     """Return the conversations of which one in EVERY fits thresholds; of q05 only facts that do not measure."""
     measured = {fact.text for talk in _talks("models", ("q15",)) for fact in talk.facts}
@@ -94,6 +99,15 @@ def threshold_talks(*, of_train: bool = True) -> list[LabelledTranscript]:
 def held_out_pairs() -> dict[str, list[LabelledPair]]:
     """Read the pairs that only measure, by file."""
     return {"writers 15 and 16": _pairs("writers", HELD_OUT), "test.*": _pairs("test")}
+
+
+KINDS = {
+    "writers 15 and 16": "everyday conversations",
+    "test.*": "conversations written to mislead",
+    "writers 30 and 31": "late and hinted disclosures",
+    "the model q15": "conversations of Qwen2.5-Coder-1.5B",
+}
+"""What reports call the files of `held_out_talks`; language models wrote all of them."""
 
 
 def held_out_talks() -> dict[str, list[LabelledTranscript]]:
@@ -138,6 +152,29 @@ def from_talks(talks: Sequence[LabelledTranscript]) -> list[LabelledPair]:
         chosen = dict.fromkeys([*alike[:2], *rng.sample(alike, min(2, len(alike)))])
         found += [LabelledPair(pair, "none") for pair in chosen]
         found += [LabelledPair(told, "disclosed")] if told else []
+    return found
+
+
+def in_late_talks(talks: Sequence[LabelledTranscript], silent: int = 3) -> list[LabelledPair]:
+    """Pair each fact with all turns that tell it or hint at it, and with `silent` turns of those that do neither.
+
+    Of the silent turns, two are alike in words, one is just before the first disclosure, the others are random.
+    """
+    rng = random.Random(0)
+    found: list[LabelledPair] = []
+    for talk in talks:
+        pairs = {(fact.id, turn): pair for fact, turn, pair in pairs_of(talk.facts, talk.turns)}
+        for fact in talk.facts:
+            told = talk.disclosures.get(fact.id)
+            telling = {told.turn, *told.again} if told else set()
+            hints = {turn for name, turn in talk.hints if name == fact.id}
+            before = [turn for turn in range(told.turn if told else len(talk.turns)) if (fact.id, turn) in pairs]
+            quiet = [turn for turn in before if turn not in hints]
+            alike = sorted(quiet, key=lambda turn: _alike(pairs[fact.id, turn]), reverse=True)
+            chosen = dict.fromkeys([*alike[:2], *(quiet[-1:] if told else ()), *rng.sample(quiet, len(quiet))])
+            found += [LabelledPair(pairs[fact.id, turn], "none") for turn in list(chosen)[:silent]]
+            found += [LabelledPair(pairs[fact.id, turn], "hint") for turn in sorted(hints)]
+            found += [LabelledPair(pairs[fact.id, turn], "disclosed") for turn in sorted(telling)]
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +11,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from localsim.leakage import accuracy, curve
+from localsim.leakage import accuracy, curve, track
 from localsim.leakage.calibrate import Read, best_threshold, with_curve, with_prior
 from localsim.leakage.detector import WEIGHTS, LeakageDetector, Weights, odds_of, turn_of
 from localsim.leakage.pairs import LabelledPair, LabelledTranscript, pairs_of
@@ -35,12 +36,19 @@ def fit(*, of_train: bool = True, share: float = curve.DEFAULT_SHARE) -> list[st
     found: Read = (talks, rows_in(talks, of_turns.both(weights)[:, 2], weights))
     weights = with_prior(weights, found)
     held_rows = [row for part in data.held_out_pairs().values() for row in part]
-    held_talks = [talk for part in data.held_out_talks().values() for talk in part]
+    kinds = data.held_out_talks()
+    held_talks = [talk for part in kinds.values() for talk in part]
     of_held = parts_of(detector, pairs_in(held_talks))
     measured: Read = (held_talks, rows_in(held_talks, of_held.both(weights)[:, 2], weights))
     weights = replace(with_curve(weights, found, measured, share), fitted={}, name=WEIGHTS.stem)
+    leaks = iter([track.decided(rows, weights) for rows in measured[1]])
+    by_kind = {
+        data.KINDS[name]: curve.rates(accuracy.of_talks(talks, list(itertools.islice(leaks, len(talks)))))
+        for name, talks in kinds.items()
+    }
+    talked = weights.accuracy["transcripts"] | {"by_kind": by_kind}
     pairs = accuracy.of_pairs(detector.having(weights), held_rows)
-    weights = replace(weights, accuracy={"pairs": pairs, "transcripts": weights.accuracy["transcripts"]})
+    weights = replace(weights, accuracy={"pairs": pairs, "transcripts": talked})
     weights.write(WEIGHTS)
     return [
         f"cheap weight {weights.cheap:g}, disclosed from {weights.disclosed_from:.3f}, hint from "

@@ -44,6 +44,8 @@ class Settings:
     dtype: str = "bfloat16"
     max_pairs: int | None = None
     """Take only so many pairs, to try the command."""
+    go_on: bool = False
+    """Start from the reader in use, and learn from late conversations (`data.LATE`) with a share of the other rows."""
 
 
 def rows_to_learn(share: float, most: int | None, seed: int) -> list[LabelledPair]:
@@ -53,15 +55,31 @@ def rows_to_learn(share: float, most: int | None, seed: int) -> list[LabelledPai
     return rows if most is None else random.Random(seed).sample(rows, min(most, len(rows)))
 
 
+def rows_to_go_on(share: float, seed: int) -> list[LabelledPair]:
+    """Return all turns of late conversations that tell or hint, some silent ones, and a share of the other rows."""
+    late = data.in_late_talks(data.late_talks())
+    others = rows_to_learn(1.0, None, seed)
+    return [*late, *random.Random(seed).sample(others, int(share * len(others)))]
+
+
+def material(settings: Settings) -> tuple[list[LabelledPair], list[LabelledPair]]:
+    """Return the rows to learn from, and the pairs without a disclosure that hard negatives come from."""
+    most = settings.max_pairs
+    if settings.go_on:
+        rows = rows_to_go_on(settings.share, settings.seed)
+        rows = rows if most is None else random.Random(settings.seed).sample(rows, most)
+        talks, labelled, ground = data.late_talks(), [], GROUND // 4
+    else:
+        rows = rows_to_learn(settings.share, most, settings.seed)
+        talks, labelled, ground = data.training_talks(settings.share), data.training_pairs(settings.share), GROUND
+    mined = data.mining_ground(talks, labelled, ground if most is None else most, settings.seed)
+    return rows, mined if settings.mined else []
+
+
 def make(settings: Settings, file: Path, device: str) -> None:
     """Train a reader and write it to a file. Raises OSError if the file cannot be written."""
-    rows = rows_to_learn(settings.share, settings.max_pairs, settings.seed)
+    rows, ground = material(settings)
     rng = random.Random(settings.seed)
-    ground: list[LabelledPair] = []
-    if settings.mined:
-        most = GROUND if settings.max_pairs is None else settings.max_pairs
-        labelled, talks = data.training_pairs(settings.share), data.training_talks(settings.share)
-        ground = data.mining_ground(talks, labelled, most, settings.seed)
     training = Training(settings, device, rng, file.with_suffix(".checkpoint.pt"))
     training.run(rows, ground)
     stored = {name: array.cpu().numpy() for name, array in training.arrays().items()}
@@ -83,6 +101,8 @@ class Training:
             parameter.requires_grad = False
         self.layers = layers_of(self.encoder)
         self.head = torch.nn.Linear(2 * self.encoder.config.hidden_size, len(LABELS)).to(device)
+        if settings.go_on:
+            self._load(reader.FILE)
         for layer in self.layers.values():
             layer.weight.requires_grad = True
         trained = [*(layer.weight for layer in self.layers.values()), *self.head.parameters()]
@@ -113,8 +133,9 @@ class Training:
             progress.say(f"epoch {self.epoch} of {self.settings.epochs} ended, {progress.text()}")
 
     def _learn(self, part: Sequence[LabelledPair], total: int, progress: _Progress) -> None:
+        highest = RATE / 2 if self.settings.go_on else RATE
         for group in self.optimizer.param_groups:
-            group["lr"] = RATE * min(1, self.step / (WARM_UP * total)) * max(0, 1 - self.step / total)
+            group["lr"] = highest * min(1, self.step / (WARM_UP * total)) * max(0, 1 - self.step / total)
         wanted = torch.tensor([LABELS.index(row.label) for row in part], device=self.device)
         loss = torch.nn.functional.cross_entropy(
             self._classified([row.pair for row in part]).float(), wanted, label_smoothing=0.05
@@ -152,6 +173,12 @@ class Training:
             scale = (change.abs().amax(1, keepdim=True) / 127).clamp_min(1e-12)
             found[f"{name}.scale"], found[f"{name}.change"] = scale, (change / scale).round().to(torch.int8)
         return found
+
+    def _load(self, file: Path) -> None:
+        with np.load(file) as stored:
+            arrays = {name: torch.from_numpy(stored[name].astype(np.float32)) for name in stored.files}
+        reader.merge(self.encoder, arrays)
+        self.head.load_state_dict({name: arrays[f"head.{name}"] for name in ("weight", "bias")})
 
     def _save(self, rows: int) -> None:
         state: dict[str, Any] = {

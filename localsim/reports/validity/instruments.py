@@ -38,6 +38,8 @@ class Error:
     labelled_by: str
     raters: str
     agreement: str
+    part: bool = False
+    """True for one kind of conversations of those that another row counts; sentences leave it out."""
 
     @property
     def share(self) -> Number:
@@ -92,13 +94,15 @@ def _detector(of: Sequence[str], used: Thresholds) -> Iterable[Error]:
         fitted = f"{files}, to which the thresholds were fitted, so these shares are too good"
         labels = (fitted, NOT_RECORDED, NOT_RECORDED)
     name = DETECTOR if used.weights == BUILT_IN else f"{DETECTOR} with {used.weights}"
-    for part, rows in (("pairs", _ON_PAIRS), ("transcripts", _ON_TALKS)):
-        measured = used.accuracy.get(part) or {}
+    talks = used.accuracy.get("transcripts") or {}
+    parts = [("", _ON_PAIRS, used.accuracy.get("pairs") or {}), ("", _ON_TALKS, talks)]
+    parts += [(f": {kind}", _ON_TALKS[:2], part) for kind, part in talks.get("by_kind", {}).items()]
+    for kind, rows, measured in parts:
         for key, counted, error, meaning in rows:
             value, n = measured.get(key), measured.get(counted)
             if value is not None:
                 found = Estimate(value, None, None, 0) if n is None else share(round(value * n), n)
-                yield Error(name, of, error, meaning, *found, *labels)
+                yield Error(name, of, f"{error}{kind}", meaning, *found, *labels, bool(kind))
 
 
 def _parser(of: Sequence[str], accuracy: Mapping[str, Any]) -> Iterable[Error]:
@@ -148,7 +152,7 @@ def sentences(errors: Sequence[Error], *, short: bool = False) -> list[str]:
     """Return one line for each instrument: its errors, with intervals unless `short`, and who made the labels."""
     told = []
     for instrument in dict.fromkeys(each.instrument for each in errors):
-        own = [each for each in errors if each.instrument == instrument]
+        own = [each for each in errors if each.instrument == instrument and not each.part]
         shares = [Number("share", each.value) if short else each.share for each in own]
         parts = [f"{share} of {each.n or NOT_RECORDED} ({each.error})" for each, share in zip(own, shares, strict=True)]
         origin = f"Labels by {own[0].labelled_by}; raters: {own[0].raters}; agreement: {own[0].agreement}."
