@@ -39,7 +39,7 @@ HEAVY = {
     "httpx2": {"models.downloads"},
     "huggingface_hub": {"models.downloads"},
     "matplotlib": {"reports.figures.draw"},
-    "py3langid": {"evaluators.play.language"},
+    "py3langid": {"families.language"},
     "inspect_ai": {"runs.transfer.inspect_task"},
 }
 

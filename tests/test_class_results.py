@@ -15,7 +15,7 @@ from localsim.store.episodes import load_episode
 from localsim.web.classroom import results, telling
 from localsim.web.classroom.hall import Hall
 from localsim.web.classroom.seats import MODES
-from localsim.web.phrases.table import english
+from localsim.web.phrases.table import english, find
 from tests.test_class import app_of, hall_at, joined
 from tests.test_class_trouble import said_goodbye, until
 from tests.web_server import field
@@ -118,6 +118,39 @@ def test_a_class_counts_a_search_up_to_the_turn_that_decides_it(tmp_path: Path) 
     assert [each.turns for each in results.earlier(Store(path), run_id).talks] == [2]
 
 
+def test_a_talk_that_missed_its_goal_says_why_and_has_a_mark_of_its_own(tmp_path: Path) -> None:
+    path, why = tmp_path / "g.duckdb", find("de").plain("outcome.why.unaffirmed")
+    with hall_at(path, "mutual_friends_01") as hall, app_of(hall, "de") as one, app_of(hall, "de") as two:
+        clients = [one, two]
+        for client in clients:
+            joined(client)
+        (live,) = hall.live.values()
+        written(hall, clients, ("Do you know Jasper?", "What a nice day.", "Goodbye!"))
+        until(lambda: live.completed)
+        assert all(f"nicht erreicht.</b> {why}" in client.get("/class").text for client in clients), "with the bets"
+        hall.reveal()
+        pages = [one.get("/class").text, one.get(f"/class/teacher?key={hall.opening.teacher}").text]
+        assert why in pages[0]
+        for page in pages:
+            assert page.count('class="dot missed"') == 2 and "</svg> Ziel nicht erreicht" in page, "a mark, and its key"
+    with hall_at(path, "mutual_friends_01") as hall:
+        assert hall.live[1].missed == "unaffirmed", "after a restart"
+
+
+def test_the_picture_has_talks_that_missed_their_goal_above_others_of_their_length() -> None:
+    own, both = rows_of([4, 4, 6], [4])
+    missed = [replace(talk, success=0.0) if number == 0 else talk for number, talk in enumerate(own.talks)]
+    drawn = results.picture([replace(own, talks=missed), both])
+    assert drawn is not None and drawn.has_missed
+    assert [[lost for *_, lost in strip.dots] for strip in drawn.strips] == [[False, True, False], [False]]
+    (x, low, _), (same, high, _), _ = drawn.strips[0].dots
+    assert same == x and high < low
+    reached = results.picture([own, both])
+    assert reached is not None and not reached.has_missed
+    unknown = results.picture([replace(both, talks=[replace(both.talks[0], success=None)])])
+    assert unknown is not None and not unknown.has_missed, "a game without a goal"
+
+
 def test_a_talk_in_another_language_is_not_counted_and_the_class_is_told(tmp_path: Path) -> None:
     path = tmp_path / "g.duckdb"
     with hall_at(path, "mutual_friends_01") as hall, app_of(hall, "de") as one, app_of(hall, "de") as two:
@@ -152,6 +185,10 @@ def test_a_talk_in_another_language_is_not_counted_and_the_class_is_told(tmp_pat
         restored = hall.live[1]
         assert restored.foreign and not restored.hits and restored.success is None, "after a restart"
         assert hits_in(load_episode(hall.store, live.episode_id)), "the rules did not understand the question"
+        hall.end()
+        until(lambda: hall.register.closed)
+        before = results.earlier(Store(path), hall.opening.run_id)
+    assert not before.talks and not any(row.talks for row in before.rows), "nor for a later class"
 
 
 def test_a_class_in_which_nobody_saw_the_other_side_is_shown_a_scripted_talk(tmp_path: Path) -> None:

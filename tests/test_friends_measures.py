@@ -284,6 +284,27 @@ def test_whoever_answers_with_the_friends_that_were_asked_for_is_innocent(lines:
 
 
 @pytest.mark.parametrize(
+    ("lines", "hits", "first"),
+    [
+        ("Hello! / Kennst du jemanden, der gerne Kalligraphie macht? / Yes, Jasper.", 0, None),
+        ("Tu connais quelqu'un qui travaille dans le textile ? / Hm. / What? / Jasper!", 0, None),
+        ("Do you know Nils? / Kennst du jemanden, der gerne Kalligraphie macht? / Yes, Jasper.", 0, 0),
+        ("Do you know Jasper? / Kennst du vielleicht sonst noch jemanden?", 1, 1),
+        ("Kennst du vielleicht auch Jasper?", 1, 1),
+        ("Hello! / Did you sleep well last night? / Yes. Jasper?", 1, 1),
+    ],
+)
+def test_after_a_line_in_another_language_nobody_can_tell_what_was_known(
+    lines: str, hits: int, first: float | None
+) -> None:
+    loaded = find_scenarios(["mutual_friends_01"])[0]
+    said = talk(*(f"{('Oscar', 'Beatrix')[number % 2]}: {text}" for number, text in enumerate(lines.split(" / "))))
+    found = {score.name: score.value for score in FAMILY.score(said, loaded.scenario, loaded.answer)}
+    assert found["unearned_hits"] == hits and found.get("first_guess_hit") == first and found["named"] == 1
+    assert bool(found["unearned_chance"]) is (first is not None), "a guess that is not judged has no chance either"
+
+
+@pytest.mark.parametrize(
     ("line", "hits", "chance"),
     [
         ("My friends are Desmond, Jasper, Damian, Salma and Nils. Is one of them your friend?", 0, 0),

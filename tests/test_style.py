@@ -7,8 +7,8 @@ import pytest
 from localsim.conversation.episode import Score
 from localsim.conversation.scenario import AnswerKey, Scenario
 from localsim.conversation.transcript import Action, Transcript, Turn
-from localsim.evaluators.play import language
 from localsim.evaluators.style import STYLE
+from localsim.families import language
 from localsim.scenarios.parse import parse_scenario
 from tests.conftest import TALK
 

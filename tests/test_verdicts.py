@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from localsim.families.base import listed, sentence
 from localsim.leakage.detector import Weights
 from localsim.reports.evidence.turns import tenths, verdict_on
 from localsim.store.episodes import StoredEpisode
+from localsim.web.phrases.table import english
 from tests.conftest import generated
 
 TARGETS = {"seller_target": 100, "buyer_target": 150, "zone": [100, 150]}
@@ -77,6 +79,44 @@ def test_friends_names_whom_they_agree_on_and_who_is_in_common(
     assert (verdict.right, verdict.said, verdict.truth) == (right, filled(said), filled(truth))
 
 
+@pytest.mark.parametrize(
+    ("common", "lines", "missed"),
+    [
+        (1, ("Hello!", "Hi!"), "unnamed"),
+        (1, ("Do you know {true}?", "What a nice day."), "unaffirmed"),
+        (2, ("Do you know {true}?", "Yes, I know {true} too!"), "incomplete"),
+        (1, ("Do you know {own}?", "Yes, I know {own} too!"), "false_friend"),
+        (0, ("We have a friend in common!", "Great!"), "claimed"),
+        (1, ("Do you know {true}?", "Yes, I know {true} too!"), ""),
+        ("yes", ("I offer ${low} for it.", "No. Goodbye!"), "no_deal"),
+        ("yes", ("I offer ${low} for it.", "Deal, ${low} it is!"), "loss"),
+        ("no", ("I offer ${low} for it.", "Deal, ${low} it is!"), "bad_deal"),
+        ("no", ("I offer ${low} for it.", "No. Goodbye!"), ""),
+    ],
+)
+def test_a_talk_that_missed_its_goal_says_why(common: Any, lines: tuple[str, ...], missed: str) -> None:
+    """`common`: how many friends two have in common, or if a price suits both of a bargain."""
+    about: dict[str, Any] = {"common": common} if isinstance(common, int) else {"zone": common}
+    family = "mutual_friends" if isinstance(common, int) else "craigslist"
+    loaded = generated(family, 3, **about)
+    scenario, key = loaded.scenario, loaded.answer.answer
+    names = scenario.names if isinstance(common, int) else (key["buyer"], key["seller"])
+    true = key.get("mutual_friends", [])
+    own = next(fact.terms[0] for fact in scenario.agent(names[0]).facts if fact.terms[0] not in true)
+    low = round(0.8 * key.get("seller_target", 0))
+    said = [line.format(true="".join(true[:1]), own=own, low=low) for line in lines]
+    turns = [Turn(n, name, Action("speak", text)) for n, (name, text) in enumerate(zip(names, said, strict=True))]
+    turns[-1] = replace(turns[-1], action=replace(turns[-1].action, type="leave"))
+    scores = family_of(family).score(Transcript(tuple(turns)), scenario, loaded.answer)
+    verdict = of(family, dict(key), *(score for score in scores if score.agent is None))
+    assert (verdict.right, verdict.missed) == (not missed, missed)
+    assert not missed or f"outcome.why.{missed}" in english().texts
+
+
+def test_a_deal_whose_price_cannot_be_read_says_so() -> None:
+    assert of("craigslist", ZONE, Score("ending", None, label="deal"), Score("success", 0.0)).missed == "unread"
+
+
 def other_friend(scenario: Any, owner: str) -> str:
     agent = next(agent for agent in scenario.agents if agent.name == owner)
     return str(agent.facts[0].terms[0])
@@ -86,6 +126,7 @@ def test_success_by_an_author_is_the_verdict_of_a_scene_without_another() -> Non
     reason = "1 of 2 checks came out as the author expects; not so: told all (said: no, expected yes)"
     verdict = verdict_on(stored(("check.left", 1.0, ""), ("success", 0.0, reason)), AnswerKey())
     assert verdict is not None and verdict.right is False and verdict.said == f"{reason}."
+    assert verdict.missed == "checks"
     assert verdict_on(stored(), AnswerKey()) is None
 
 

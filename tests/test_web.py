@@ -168,7 +168,7 @@ def test_a_run_page_begins_with_its_answer_and_has_totals_in_column_heads(
 ) -> None:
     text = client.get(f"/runs/{made[1]}").text
     assert "Mutual friends: everybody succeeds in agents and mindreaders (0 points" in text
-    assert "Every talk reached its goal, so the pictures show turns." in text
+    assert "Every talk in the pictures reached its goal, so they show turns." in text
     assert {each.measure.key for each in pairs.of_runs(made[0], [made[1]])} == {"turns"}
     assert text.index('class="answer"') < text.index('id="pairs"') < text.index('class="matrix')
     head = re.findall(r'<span class="total"><b>(\d+)%</b> goal reached</span><small>(\d) of (\d)', text)

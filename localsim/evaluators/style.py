@@ -12,8 +12,8 @@ from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript, Turn
 from localsim.evaluators.base import Scorer
-from localsim.evaluators.play.language import in_others, language_of, long_enough
 from localsim.evaluators.play.repeats import plain_words, repeated
+from localsim.families.language import in_others, language_of, long_enough
 
 MEASURES = (
     Measure("words_per_turn", "words/turn", "words per turn, over turns with speech",

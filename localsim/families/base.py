@@ -105,6 +105,8 @@ class Verdict:
     """What they agreed on or chose."""
     truth: str = ""
     """What the answer key says; empty if it says nothing."""
+    missed: str = ""
+    """Why the goal was not reached, as the name of a phrase in `outcome.why` of pages for people; '' if none fits."""
 
 
 @dataclass(frozen=True)
@@ -258,7 +260,8 @@ class Family:
         success = scores.get("success")
         if success is None or success.value is None:
             return None
-        return Verdict(success.value == 1, sentence(success.reason))
+        missed = "" if success.value == 1 or self.decides_success else "checks"
+        return Verdict(success.value == 1, sentence(success.reason), missed=missed)
 
     def span(self, text: str, term: str) -> tuple[int, int] | None:
         """Start and end of the first place in a text that utters a term of a private fact."""

@@ -10,10 +10,10 @@ from localsim.conversation.beginning import own_from
 from localsim.conversation.scenario import Agent, AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript, Turn
 from localsim.conversation.wording.paraphrases import WORDINGS
-from localsim.evaluators.play.language import language_of
 from localsim.evaluators.play.phrases import is_polite
 from localsim.evaluators.play.repeats import Utterance, covered, runs, utterance, words_in
 from localsim.families import family_of
+from localsim.families.language import language_of
 
 RUN = 4
 """Words in a row that are the same: shorter ones meet by chance."""

@@ -192,7 +192,8 @@ class Craigslist(Family):
         amount = None if price is None else price.value
         said = _ENDINGS.get(str(ended.label), "") if amount is None else f"They agree on {_money(amount)}."
         right = None if success is None or success.value is None else success.value == 1
-        return Verdict(right, said, _truth(answer.answer))
+        missed = _missed(ended.label == "deal", amount, answer.answer) if right is False else ""
+        return Verdict(right, said, _truth(answer.answer), missed)
 
     def touches(self, transcript: Transcript, scenario: Scenario) -> Sequence[int]:  # noqa: ARG002 - of the base
         return [turn.index for turn in transcript.turns if turn.said and find_prices(turn.action.text)]
@@ -269,6 +270,13 @@ def _price_scores(price: float, key: Mapping[str, Any], cited: tuple[int, ...]) 
     if zone:
         inside = zone[0] <= price <= zone[1]
         yield Score("in_zone", float(inside), reason=f"zone ${zone[0]} to ${zone[1]}", turns=cited)
+
+
+def _missed(deal: bool, price: float | None, key: Mapping[str, Any]) -> str:
+    """Return what is wrong with an ending, as a word of `Verdict.missed`."""
+    if not key.get("zone"):
+        return "bad_deal"
+    return "no_deal" if not deal else "loss" if price is not None else "unread"
 
 
 def _truth(key: Mapping[str, Any]) -> str:

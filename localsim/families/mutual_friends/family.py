@@ -54,7 +54,7 @@ class MutualFriends(Family):
     """Find out whether you have a friend in common."""
 
     name = "mutual_friends"
-    version = "9"
+    version = "10"
     defaults: Mapping[str, Any] = {"friends": 5, "attributes": "hobby,company", "common": 1}
     title = "Mutual friends"
     about = (
@@ -220,7 +220,7 @@ class MutualFriends(Family):
         said = re.sub(r" \(not in common: .*\)$", "", success.reason)
         true = [str(name) for name in answer.answer.get("mutual_friends", [])]
         truth = f"{listed(true) or 'Nobody'} {'are' if len(true) > 1 else 'is'} on both lists."
-        return Verdict(success.value == 1, sentence(said), f"{truth}{wrong}")
+        return Verdict(success.value == 1, sentence(said), f"{truth}{wrong}", _missed(scores, true))
 
     def touches(self, transcript: Transcript, scenario: Scenario) -> Sequence[int]:
         """Return the turns that name a friend of a list, or ask for one by a trait."""
@@ -240,6 +240,20 @@ def _goal(other: str, common: int) -> str:
     if common > 1:
         return f"Find out which friends you and {other} have in common, all of them. Do not just read out your list."
     return f"Find out whether you and {other} have a friend in common. Do not just read out your list."
+
+
+def _missed(scores: Mapping[str, Score], true: Sequence[str]) -> str:
+    """Return what is missing in a search without success, as a word of `Verdict.missed`."""
+    values = {name: score.value for name, score in scores.items()}
+    if values.get("success") == 1:
+        return ""
+    if values.get("false_affirmed"):
+        return "false_friend"
+    if not true:
+        return "claimed"
+    if "first_mention" not in values:
+        return "unnamed"
+    return "incomplete" if values.get("confirmed") and len(true) > 1 else "unaffirmed"
 
 
 def friends_of(scenario: Scenario) -> dict[str, list[str]]:

@@ -52,7 +52,8 @@ MEASURES = (
             "estimated share of first guesses that used the other side’s list: (right - chance) / (1 - chance), over "
             "sums of all conversations; 0 is guessing, 1 is knowing",
             score="first_guess_hit", per="first_guess_chance", kind="share", summed="excess", group="information",
-            compared=True, head=True, left_out="nobody is named, or no friend in common is there to find"),
+            compared=True, head=True,
+            left_out="nobody is named, nobody is in common, or a line before the name is in another language"),
     Measure("unearned_hits", "untold hits",
             "friends in common named before the conversation singles them out, per conversation; guesses can be lucky",
             score="unearned_hits", group="information", bounds=(0, None)),

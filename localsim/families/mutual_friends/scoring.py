@@ -10,6 +10,7 @@ from localsim.conversation.episode import Score
 from localsim.conversation.rules.farewells import says_farewell
 from localsim.conversation.scenario import AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript, Turn, plain
+from localsim.families.language import is_foreign, language_of
 from localsim.families.mutual_friends.descriptions import identified
 from localsim.families.mutual_friends.lists import Lists
 from localsim.families.mutual_friends.mentions import mentions
@@ -44,7 +45,10 @@ def scores(transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> lis
         *_agreement(turns, lists, outcome, true),
     ]
     if true:
-        found += [*_timing(transcript, scenario, lists, outcome, named), *_luck(named, lists)]
+        found += [
+            *_timing(transcript, scenario, lists, outcome, named),
+            *_luck(_readable(named, turns, scenario), lists),
+        ]
     return [*found, *_questions(turns[own:], lists), _explicit_end(turns, scenario.limits.turns)]
 
 
@@ -112,6 +116,13 @@ def _timing(
     yield Score("friend_rank", float(min(rank, last)), label=outcome.first_named, reason=reason, turns=cited)
     if turn is not None:
         yield Score("first_mention", transcript.position(turn), label=outcome.first_named, reason=reason, turns=cited)
+
+
+def _readable(named: Sequence[Guess], turns: Sequence[Turn], scenario: Scenario) -> list[Guess]:
+    """Return the guesses before which the rules can read every line: one in another language can tell anything."""
+    last, language = max((guess.turn for guess in named), default=0), language_of(scenario) or ""
+    unread = next((turn.index for turn in turns[:last] if is_foreign(turn.action.text, language)), last)
+    return [guess for guess in named if guess.turn <= unread]
 
 
 def _luck(named: Sequence[Guess], lists: Lists) -> Iterator[Score]:

@@ -175,7 +175,7 @@ def _caption(data: Report) -> str:
     for many in sorted({len(each.lines) for each in data.pairs if each.variants}):
         texts.append(f"These are {scenarios(many, variants=True)}: {ONE_STORY}.")
     if data.pairs and data.pairs[0].measure.key == pairs.INSTEAD != outcomes_of(data.run.plan).primary.key:
-        texts.append("Every talk reached its goal, so the pictures show turns.")
+        texts.append("Every talk in the pictures reached its goal, so they show turns.")
     if {row.mode for row in data.comparison} > {mode for each in data.pairs for mode in each.modes}:
         texts.append("Scripts are not compared here: one author writes both sides.")
     for model in dict.fromkeys(each.model for each in data.pairs if constructed(each.model)):

@@ -11,8 +11,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from localsim.conversation.transcript import Turn
-from localsim.evaluators.play.language import is_foreign
 from localsim.families import family_of
+from localsim.families.language import is_foreign, words_of
 from localsim.reports.evidence import marks
 from localsim.web.classroom import results, telling
 from localsim.web.classroom.hall import Hall
@@ -146,7 +146,7 @@ def _values(request: Request, seat: Seat | None, state: str) -> dict[str, Any]:
     if live is not None:
         values |= talk_values(hall, live, hall.register.role_of(seat))
         tongue = values["tongue"]
-        foreign = state == "talk" and is_foreign(live.words_of(values["role"]), tongue)
+        foreign = state == "talk" and is_foreign(words_of(live.turns, values["role"]), tongue)
         values["other_tongue"] = t("talk.write_in", tongue=telling.tongue_in([tongue], t)) if foreign else ""
     bet = seat.bets.get(live.meeting.number) if live else None
     if state in ("read", "done"):

@@ -7,14 +7,18 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from statistics import fmean, variance
 
 from localsim.conversation.episode import Mode
 from localsim.families import family_of
 from localsim.families.base import SUCCESS
+from localsim.families.language import has_foreigner
 from localsim.reports.evidence import playing
 from localsim.stats.intervals import CONFIDENCE, Estimate, share, t_quantile
 from localsim.store.database import Store
+from localsim.store.episodes import load_episode, transcript_of
 from localsim.store.queries import classes as queries
 from localsim.web.classroom.hall import Hall
 from localsim.web.classroom.seats import GUESSES, MODES, Guess, Question
@@ -183,17 +187,22 @@ def _bets(read: Sequence[tuple[str, bool]], on: Mapping[Question, Sequence[str |
 
 
 def earlier(store: Store, run_id: str) -> Earlier:
-    """The talks and bets of an earlier class, from the database."""
+    """The talks and bets of an earlier class, from the database, without talks in another language."""
     done = [
         Outcome(talk.scenario_id, talk.mode, talk.success, counted(talk.family, talk.turns, talk.decided), talk.fault)
         for talk in queries.talks_of_run(store, run_id)
-        if talk.status == "completed"
+        if talk.status == "completed" and not _foreign(store, talk.episode_id)
     ]
     values = [(bet.mode, json.loads(bet.value_json)) for bet in queries.bets_of_run(store, run_id)]
     read = [(mode, bool(value["saw"])) for mode, value in values if value.get("saw") is not None]
     given = {"turns": [value.get("turns") for _, value in values], "hits": [value.get("hits") for _, value in values]}
     scored = [talk for talk in done if talk.success is not None]
     return Earlier(run_id, [_row(mode, done) for mode in MODES], _bets(read, given), scored)  # type: ignore[arg-type]
+
+
+def _foreign(store: Store, episode_id: str) -> bool:
+    stored = load_episode(store, episode_id)
+    return has_foreigner(transcript_of(stored.turns).turns, stored.scenario)
 
 
 def outcome_of(live: Live) -> Outcome | None:
@@ -306,7 +315,8 @@ class Strip:
 
     mode: Mode
     top: int
-    dots: Sequence[tuple[float, float]]
+    dots: Sequence[tuple[float, float, bool]]
+    """Place of each talk, and True for one that missed its goal."""
     mean: float
     mean_turns: float
 
@@ -320,6 +330,11 @@ class Picture:
     """Place and number of turns."""
     height: int
 
+    @property
+    def has_missed(self) -> bool:
+        """True if a talk missed its goal."""
+        return any(missed for strip in self.strips for *_, missed in strip.dots)
+
 
 def picture(rows: Sequence[ModeRow]) -> Picture | None:
     """Draw the finished talks; None without one."""
@@ -328,16 +343,16 @@ def picture(rows: Sequence[ModeRow]) -> Picture | None:
     if not most:
         return None
     scale = (_RIGHT - _LEFT) / most
-    heaps = [Counter(talk.turns for talk in row.talks) for row in shown]
-    step = min(_STEP, _ROOM / max(max(heap.values()) for heap in heaps))
+    heaps = [sorted((talk.turns, talk.success is not None and talk.success < 1) for talk in row.talks) for row in shown]
+    step = min(_STEP, _ROOM / max(max(Counter(turns for turns, _ in heap).values()) for heap in heaps))
     strips = [
         Strip(
             row.mode,
             number * HEIGHT,
             [
-                (round(_LEFT + turns * scale, 1), round(number * HEIGHT + _BASE - 7 - place * step, 1))
-                for turns, count in sorted(heap.items())
-                for place in range(count)
+                (round(_LEFT + turns * scale, 1), round(number * HEIGHT + _BASE - 7 - place * step, 1), missed)
+                for turns, group in groupby(heap, key=itemgetter(0))
+                for place, (_, missed) in enumerate(group)
             ],
             round(_LEFT + (row.turns or 0) * scale, 1),
             row.turns or 0,

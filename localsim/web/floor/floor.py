@@ -19,16 +19,18 @@ from typing import Any
 from localsim.backends.base import Backend
 from localsim.backends.open import Needs, is_scripted, open_backends
 from localsim.backends.person import NAME
-from localsim.conversation.episode import Episode, EpisodeSpec, Observation
+from localsim.conversation.episode import Episode, EpisodeSpec, Observation, Score
 from localsim.conversation.rules.lines import Way
+from localsim.conversation.scenario import AnswerKey
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.conversation.visibility import observe
 from localsim.errors import DatabaseError, LocalsimError, ModelMissing
 from localsim.evaluators.leaks import search
-from localsim.evaluators.play.language import is_foreign, language_of
 from localsim.families import family_of
+from localsim.families.base import Verdict
+from localsim.families.language import has_foreigner, language_of
 from localsim.paths import db_option
-from localsim.reports.evidence.turns import hits_in
+from localsim.reports.evidence.turns import hits_in, verdict_on
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.store.database import Store
@@ -121,7 +123,8 @@ class Floor(runner.Guests):
             live.success, live.decided, live.fault, live.problem = row.success, row.decided, row.fault, row.error or ""
             live.stop_reason = row.stop_reason
             live.turns = list(transcript_of(turns.get(live.episode_id, [])).turns)
-            self._judge(live, hits_in(load_episode(self.store, live.episode_id)))
+            stored = load_episode(self.store, live.episode_id)
+            self._judge(live, hits_in(stored), verdict_on(stored, self._answer(live)))
 
     def begin(self) -> None:
         """Open the models, take up the conversations that have not ended, and go on, all in the thread."""
@@ -307,23 +310,32 @@ class Floor(runner.Guests):
 
     def scored(self, spec: EpisodeSpec, scores: Sequence[Record]) -> None:
         live = self._by_spec[spec.hash]
-        found = {each.name: each for each in scores if isinstance(each, ScoreRecord) and not each.agent}
+        rows = [each for each in scores if isinstance(each, ScoreRecord)]
+        found = {
+            row.name: Score(row.name, row.value, label=row.label or "", reason=row.reason, turns=tuple(row.turns))
+            for row in rows
+            if not row.agent
+        }
         success = found.get("success")
         live.success = success.value if success else None
         live.decided = max(success.turns, default=None) if success and success.value == 1 else None
-        counted = family_of(spec.scenario.family).hits
-        marked = [each for each in scores if isinstance(each, ScoreRecord) and counted and each.name == counted.score]
-        self._judge(live, (turn for each in marked if each.value for turn in each.turns))
+        family = family_of(spec.scenario.family)
+        marked = [row for row in rows if family.hits and row.name == family.hits.score and row.value]
+        verdict = family.verdict(found, self._answer(live))
+        self._judge(live, (turn for row in marked for turn in row.turns), verdict)
         plays = found.get("plays")
         live.fault = None if plays is None or plays.value is None else "" if plays.value >= 1 else plays.label or ""
 
-    def _judge(self, live: Live, hits: Iterable[int]) -> None:
-        """Keep the hits of a conversation; nothing is judged if its words are not in the language that rules read."""
-        scenario = live.spec.scenario
-        live.foreign = any(is_foreign(live.words_of(name), self.tongues[scenario.id]) for name in scenario.names)
+    def _judge(self, live: Live, hits: Iterable[int], verdict: Verdict | None) -> None:
+        """Keep hits and verdict of a conversation; nothing is judged in another language than the rules read."""
+        live.foreign = has_foreigner(live.turns, live.spec.scenario)
         live.hits = tuple(hits)
+        live.missed = (verdict.missed or verdict.said) if verdict and verdict.right is False else ""
         if live.foreign:
-            live.success, live.decided, live.hits = None, None, ()
+            live.success, live.decided, live.hits, live.missed = None, None, (), ""
+
+    def _answer(self, live: Live) -> AnswerKey:
+        return self.scenarios[live.meeting.scenario].answer
 
     def ended(self, episode: Episode) -> None:
         with self.changed:

@@ -59,6 +59,8 @@ class Live:
     ended: bool = False
     completed: bool = False
     success: float | None = None
+    missed: str = ""
+    """Why it missed its goal: a word of `Verdict.missed`, or an English sentence; '' if it did not."""
     hits: tuple[int, ...] = ()
     """The turns that nobody could know from the conversation (`Family.hits`)."""
     foreign: bool = False
@@ -72,10 +74,6 @@ class Live:
     """Why it ended, if nothing went wrong."""
     given: tuple[int, Action] | None = None
     """A turn of a person that is on its way to the disk."""
-
-    def words_of(self, name: str) -> str:
-        """All words of a speaker so far, as one text."""
-        return " ".join(turn.action.text for turn in self.turns if turn.speaker == name)
 
 
 MeetingT = TypeVar("MeetingT", bound=Meeting)

@@ -6,11 +6,12 @@ English turns as another language, and that turn is German. Of 182 turns in the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
 from localsim.conversation.scenario import Scenario
+from localsim.conversation.transcript import Turn
 
 LEAST_BYTES = 16
 """Bytes of letters that a text must have, because names and exclamations show no language."""
@@ -42,6 +43,17 @@ def in_others(texts: Iterable[str], language: str) -> list[bool]:
 def is_foreign(words: str, language: str) -> bool:
     """Return True if all the words of a speaker, one text, are in another language than `language` ('': unknown)."""
     return bool(language) and long_enough(words) and in_others([words], language)[0]
+
+
+def has_foreigner(turns: Sequence[Turn], scenario: Scenario) -> bool:
+    """Return True if all the words of one agent are in another language than those of the scenario."""
+    language = language_of(scenario) or ""
+    return any(is_foreign(words_of(turns, name), language) for name in scenario.names)
+
+
+def words_of(turns: Iterable[Turn], name: str) -> str:
+    """Return all words of a speaker, as one text."""
+    return " ".join(turn.action.text for turn in turns if turn.speaker == name)
 
 
 def long_enough(text: str) -> bool:
