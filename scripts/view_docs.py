@@ -59,7 +59,11 @@ COMPUTED = {
         "position": "turn / (turns - 1): 0 at the start of the conversation, 1 at its end",
         "given": "True for a turn of the scenario's beginning, which is nobody's act in the run",
     },
-    "v_leaks": {"position": "turn / (turns - 1): 0 at the start of the conversation, 1 at its end"},
+    "v_leaks": {
+        "position": "turn / (turns - 1): 0 at the start of the conversation, 1 at its end",
+        "earliest": "With `latest`, the turns between which the fact came out first, with a probability of about .8",
+        "latest": "See `earliest`",
+    },
     "v_scores": {"newest": "Whether no newer version of the evaluator has scored the episode"},
     "v_annotations": {
         "mode_1": "Mode of the episode shown first; NULL for attention items",

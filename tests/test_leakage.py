@@ -32,6 +32,7 @@ from localsim.store.records import (
     ScenarioRecord,
     score_records,
 )
+from scripts.leakage.scores import between
 from tests.conftest import generated
 from tests.test_docs import ROOT
 
@@ -376,6 +377,12 @@ def test_planted_leaks_give_the_right_rows(store: Store) -> None:
     ended = EpisodeEnded("e1", "completed", "turn_limit", None, len(TALK), 1.0)
     scores = score_records("e1", leaks.EVALUATOR, VERSION, found.scores)
     store.take_in([scene, episode, ended, *found.records, *scores])
+    hint = LeakRecord("e1", VERSION, "later", 3, "Ana", "", "Bo", "hint", "omniscient", 0.4, 0, "", False, False)
+    store.take_in([hint])
+    assert store.rows("SELECT earliest, latest FROM v_leaks WHERE fact_id = 'soon'") == [{"earliest": 0, "latest": 0}]
+    told = store.rows("SELECT turn, probability FROM leaks WHERE fact_id = 'later'")
+    spans = store.rows("SELECT earliest, latest FROM v_leaks WHERE fact_id = 'later'")
+    assert tuple(spans[0].values()) == between({row["turn"]: row["probability"] for row in told}, 4) == (3, 4)
     rows = store.rows("SELECT fact_id, turn, speaker, kind, early FROM v_leaks ORDER BY turn")
     assert [tuple(row.values()) for row in rows] == [
         ("soon", 0, "Ana", "self", True),
@@ -384,6 +391,21 @@ def test_planted_leaks_give_the_right_rows(store: Store) -> None:
     ], "`kept` never came out"
     scores = store.rows("SELECT agent, name, value FROM v_scores WHERE evaluator = 'leakage'")
     assert {(row["agent"], row["name"]): row["value"] for row in scores}[("Ana", "omniscient_leaks")] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("chances", "turn", "span"),
+    [
+        ({3: 0.9}, 3, (3, 3)),
+        ({2: 0.95, 7: 0.9}, 2, (2, 2)),
+        ({2: 0.5, 3: 0.5, 6: 0.5}, 2, (2, 6)),  # 4, 2 and 1 of 7: nine tenths are told by turn 6
+        ({2: 0.05, 5: 0.6, 8: 0.3}, 5, (5, 8)),  # .05, .57, .114
+        ({2: 0.2, 5: 0.6}, 5, (2, 5)),
+        ({1: 0.0, 4: 1.0}, 4, (4, 4)),
+    ],
+)
+def test_a_first_turn_is_an_interval(chances: dict[int, float], turn: int, span: tuple[int, int]) -> None:
+    assert between(chances, turn) == span
 
 
 def test_what_the_speaker_holds_too_is_no_leak() -> None:

@@ -284,7 +284,9 @@ def _turn(found: StoredEpisode, turn: dict[str, Any], width: int) -> Text:
     for leak in found.leaks:
         if leak["turn"] == number:
             remark = remark_on(leak)
-            sure = f"{remark or 'their own fact'}, {leak['probability']:.0%} sure"
+            first, last = leak["earliest"] + 1, leak["latest"] + 1
+            between = f", between turns {first} and {last}" if first < last else ""
+            sure = f"{remark or 'their own fact'}, {leak['probability']:.0%} sure{between}"
             yield _mark(f"discloses {leak['fact_id']} ({sure}): {leak['fact']}", serious=bool(remark))
     if hit := hits_in(found).get(number):
         yield _mark(f"untold hit. {hit}", serious=not is_lucky(found))

@@ -158,14 +158,25 @@ FROM scores c JOIN episodes e ON e.episode_id = c.episode_id JOIN scenarios s ON
 LEFT JOIN searches q ON c.evaluator = 'leakage' AND q.episode_id = c.episode_id AND q.version = c.version""",
     ),
     "v_leaks": (
-        "The first disclosure of each disclosed private fact, by the last search of the newest version of the detector",
+        "The first disclosure of each disclosed private fact, by the last search of the newest version of the "
+        "detector; it is between `earliest` and `latest` with a probability of about .8",
         """SELECT {leaks l},
        CASE WHEN e.turns > 1 THEN l.turn / (e.turns - 1)::DOUBLE ELSE 0 END AS position,
-       e.run_id, e.mode, e.model, s.scenario_id, s.family, e.see, coalesce(q.weights, 'built-in') AS weights
+       e.run_id, e.mode, e.model, s.scenario_id, s.family, e.see, coalesce(q.weights, 'built-in') AS weights,
+       least(l.turn, f.earliest) AS earliest, greatest(l.turn, f.latest) AS latest
 FROM leaks l JOIN episodes e ON e.episode_id = l.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash
 JOIN (SELECT DISTINCT run_id, episode_id, version FROM v_scores WHERE evaluator = 'leakage' AND newest) n
      ON n.run_id = e.run_id AND n.episode_id = l.episode_id AND n.version = l.version
 LEFT JOIN searches q ON q.episode_id = l.episode_id AND q.version = l.version
+LEFT JOIN (SELECT episode_id, version, fact_id, min(turn) FILTER (told >= 0.1 * ever) AS earliest,
+                  min(turn) FILTER (told >= 0.9 * ever) AS latest, min(turn) FILTER (first) AS turn
+           FROM (SELECT *, 1 - exp(sum(silent) OVER (fact ORDER BY turn)) AS told,
+                        1 - exp(sum(silent) OVER (fact)) AS ever
+                 FROM (SELECT episode_id, version, fact_id, turn, first, ln(greatest(1 - probability, 1e-9)) AS silent
+                       FROM leaks)
+                 WINDOW fact AS (PARTITION BY episode_id, version, fact_id))
+           GROUP BY ALL) f
+     ON f.episode_id = l.episode_id AND f.version = l.version AND f.fact_id = l.fact_id AND f.turn = l.turn
 WHERE l.first""",
     ),
     "v_annotations": (

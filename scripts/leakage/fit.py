@@ -15,8 +15,9 @@ from localsim.leakage import accuracy, curve, track
 from localsim.leakage.calibrate import Read, best_threshold, with_curve, with_prior
 from localsim.leakage.detector import WEIGHTS, LeakageDetector, Weights, odds_of, turn_of
 from localsim.leakage.pairs import LabelledPair, LabelledTranscript, pairs_of
+from localsim.leakage.track import Leakage
 from scripts.leakage import data
-from scripts.leakage.scores import Floats, Parts, pairs_in, parts_of, rows_in
+from scripts.leakage.scores import Floats, Parts, between, pairs_in, parts_of, rows_in
 
 MIXES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
 """Weights of the cheap classifier beside the reader that are tried."""
@@ -41,7 +42,8 @@ def fit(*, of_train: bool = True, share: float = curve.DEFAULT_SHARE) -> list[st
     of_held = parts_of(detector, pairs_in(held_talks))
     measured: Read = (held_talks, rows_in(held_talks, of_held.both(weights)[:, 2], weights))
     weights = replace(with_curve(weights, found, measured, share), fitted={}, name=WEIGHTS.stem)
-    leaks = iter([track.decided(rows, weights) for rows in measured[1]])
+    decided = [track.decided(rows, weights) for rows in measured[1]]
+    leaks = iter(decided)
     by_kind = {
         data.KINDS[name]: curve.rates(accuracy.of_talks(talks, list(itertools.islice(leaks, len(talks)))))
         for name, talks in kinds.items()
@@ -55,7 +57,21 @@ def fit(*, of_train: bool = True, share: float = curve.DEFAULT_SHARE) -> list[st
         f"{weights.hint_from:.3f}, odds in talks {weights.talk_intercept:.2f} + {weights.talk_slope:.2f} x (odds + "
         f"{weights.talk_words:.2f} x length - {weights.talk_rival:.2f} x rival)",
         *(f"at most {p.share:g}: {_counts(p)}" for p in weights.talk_curve),
+        _spans(held_talks, decided),
     ]
+
+
+def _spans(talks: Sequence[LabelledTranscript], found: Sequence[Leakage]) -> str:
+    """Return how often the true first turn is one of the turns that `v_leaks` gives, and how many these are."""
+    widths, right = [], 0
+    for talk, leakage in zip(talks, found, strict=True):
+        for leak in leakage.leaks:
+            if told := talk.disclosures.get(leak.fact.id):
+                chances = {turn: each.probability for fact, turn, each in leakage.findings if fact.id == leak.fact.id}
+                first, last = between(chances, leak.turn)
+                widths.append(last - first + 1)
+                right += first <= told.turn <= last
+    return f"between earliest and latest: {right} of {len(widths)}, on average {np.mean(widths):.1f} turns"
 
 
 def _counts(point: curve.Point) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,6 +54,21 @@ def parts_of(detector: LeakageDetector, pairs: Sequence[Pair]) -> Parts:
     cosine = rows[:, features.NAMES.index("cos_fact")].astype(np.float64)
     quoted = np.array([quotes(pair) for pair in pairs], dtype=np.bool_)
     return Parts(cosine, detector.weights.probabilities(rows), detector.read(pairs).astype(np.float64), quoted)
+
+
+def between(chances: Mapping[int, float], turn: int) -> tuple[int, int]:
+    """Return `earliest` and `latest` of the view v_leaks for a disclosure found in `turn`.
+
+    `chances` are the probabilities of the turns that were called a disclosure or a hint: each one that the fact comes
+    out there if it has not before. A tenth of what
+    they say together lies before `earliest`, a tenth after `latest`.
+    """
+    silent, told = 1.0, {}
+    for place in sorted(chances):
+        silent *= max(1e-9, 1 - chances[place])
+        told[place] = 1 - silent
+    inner = [min(place for place in told if told[place] >= share * (1 - silent)) for share in (0.1, 0.9)]
+    return min(turn, inner[0]), max(turn, inner[1])
 
 
 def pairs_in(talks: Sequence[LabelledTranscript]) -> list[Pair]:
