@@ -6,10 +6,10 @@ import math
 import statistics
 from collections.abc import Iterator, Mapping
 
-from localsim.conversation.episode import OMNISCIENT, Score, Subject
+from localsim.conversation.episode import OMNISCIENT, Score, Subject, checked_scores
 from localsim.conversation.minds.believe import Question
 from localsim.conversation.transcript import Transcript
-from localsim.evaluators.base import Evaluation, Scorer, checked_scores, guarded
+from localsim.evaluators.base import Evaluation, Scorer, guarded
 from localsim.families import family_of
 
 _LEAST = 0.00005
