@@ -98,6 +98,7 @@ def test_names_are_read_where_names_of_models_are() -> None:
         ("mind:loop(times=2),starter", "loop is made of steps"),
         ("mind:plan(acts=negotiation,starter", "does not name steps and a model"),
         ("mind:expectimax,starter", "has no moves to look ahead"),
+        ("mind:believe,starter", "has nothing that an agent is asked to infer"),
     ],
 )
 def test_other_names_are_refused_with_what_is_wrong(name: str, said: str, talk: LoadedScenario) -> None:
@@ -329,4 +330,5 @@ def test_the_step_of_the_page_works_as_a_plugin(talk: LoadedScenario, monkeypatc
 
 @pytest.mark.parametrize("name", re.findall(r"mind:[^\"`]+", PAGE))
 def test_names_of_the_page_are_names(name: str) -> None:
-    mind_of(" ".join(name.split()).replace("doubt(n=1)", "immerse"), "ultimatum")
+    family = "mutual_friends" if "believe" in name else "ultimatum"
+    mind_of(" ".join(name.split()).replace("doubt(n=1)", "immerse"), family)

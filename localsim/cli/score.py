@@ -61,8 +61,8 @@ if TYPE_CHECKING:
 @click.option(
     "--evaluator",
     metavar="NAME",
-    help="Also run this evaluator, which needs no model: valence, overlap, refusal, reference, or one of an installed "
-    "package.",
+    help="Also run this evaluator, which needs no model: valence, overlap, refusal, reference, offence, beliefs, or "
+    "one of an installed package.",
 )
 @click.option(
     "--samples", type=click.IntRange(1, 20), default=1, help="Ask the model of --judge each question this many times."

@@ -235,6 +235,18 @@ class Episode:
 
 
 @dataclass(frozen=True)
+class Belief:
+    """What an agent with a mind said to itself before a turn, when it was asked to infer something."""
+
+    turn: int
+    agent: str
+    text: str
+    """Its reply."""
+    weights: Mapping[str, float]
+    """Its probability of each answer; empty where its backend sees none."""
+
+
+@dataclass(frozen=True)
 class Subject:
     """A completed episode, as evaluators read it."""
 
@@ -250,6 +262,7 @@ class Subject:
     """The grants, as in `Grants.text`."""
     run_id: str = ""
     model: str = ""
+    beliefs: tuple[Belief, ...] = ()
 
 
 @dataclass(frozen=True)

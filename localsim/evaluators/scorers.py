@@ -19,6 +19,7 @@ from localsim.conversation.scenario import Agent, AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript, Turn
 from localsim.errors import InvalidInput
 from localsim.evaluators.base import Scorer
+from localsim.evaluators.beliefs import Beliefs
 from localsim.families import family_of
 from localsim.families.interviews.answers import refused
 
@@ -185,7 +186,7 @@ class Offence(Scorer):
 
 
 SCORERS: Mapping[str, Callable[[], Scorer]] = {
-    each.name: each for each in (Valence, Overlap, Refusal, Reference, Offence)
+    each.name: each for each in (Valence, Overlap, Refusal, Reference, Offence, Beliefs)
 }
 """The scorers of localsim that run when they are named."""
 

@@ -20,6 +20,7 @@ from localsim.conversation.controls import KEPT, Control
 from localsim.conversation.episode import SIMULATED, Mode, Observation, Score
 from localsim.conversation.human_talks import Corpus
 from localsim.conversation.measures import GENERAL, Measure
+from localsim.conversation.minds.believe import Question as Question
 from localsim.conversation.rules.steps import Rules
 from localsim.conversation.scenario import FEWEST, AnswerKey, Scenario, ScenarioFile
 from localsim.conversation.transcript import Action, Transcript
@@ -246,6 +247,17 @@ class Family:
     def peek(self, seen: Observation, rng: random.Random) -> Action | None:
         """Return a turn that uses another agent's private side, for players that peek; None if none is visible."""
         return self.omniscient(seen, rng)
+
+    def unknown(self, seen: Observation) -> Question | None:  # noqa: ARG002 - overridden
+        """Return what a viewer can infer about the others, from its view alone: minds believe it; None for nothing."""
+        return None
+
+    def posterior(self, talk: Transcript, scenario: Scenario, agent: str, *, sees_all: bool) -> Mapping[str, float]:  # noqa: ARG002
+        """Return the exact probability of each answer to `unknown`, after what an agent has heard; {} if there is none.
+
+        `sees_all`: the agent sees the others' sides.
+        """
+        return {}
 
     def side(self, agent: str, answer: AnswerKey) -> str:  # noqa: ARG002 - overridden
         """Return the side of an agent, such as `seller`, for measures of one side; '' if all agents are alike."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from localsim import plugins
 from localsim.conversation.minds.acts import Acts, Plan
+from localsim.conversation.minds.believe import Believe
 from localsim.conversation.minds.drafts import Best, Drafts
 from localsim.conversation.minds.flows import Branch, Flow, Loop
 from localsim.conversation.minds.immerse import Immerse
@@ -16,7 +17,7 @@ from localsim.conversation.minds.reflect import Reflect
 from localsim.conversation.minds.steps import Step
 from localsim.conversation.minds.tpe import Tpe
 from localsim.errors import InvalidInput, suggest
-from localsim.families import FAMILIES, family_of
+from localsim.families import FAMILIES, Family, family_of
 from localsim.families.games.base import Game
 from localsim.models.minds import EXAMPLE, NamedStep, is_mind, steps_of
 from localsim.scenarios.acts import find_acts
@@ -83,6 +84,7 @@ STEPS: Mapping[str, tuple[Callable[..., Step], Mapping[str, Callable[[Given], An
     "plan": (Plan, {"acts": _acts}, frozenset({"acts"})),
     "tpe": (Tpe, {"acts": _acts, "most": _count(8)}, frozenset()),
     "predict": (Predict, {"of": _lower}, frozenset({"of"})),
+    "believe": (Believe, {"every": _count(100)}, frozenset()),
     "expectimax": (Expectimax, {"depth": _count(3)}, frozenset()),
     "reflect": (Reflect, {"every": _count(100)}, frozenset()),
 }
@@ -119,7 +121,7 @@ def _made(named: NamedStep, name: str, family: str | None) -> Step:
         more: dict[str, Any] = {"steps": rows[0] if most == 1 else tuple(map(Flow, rows))}
     elif named.name in STEPS and not named.inner:
         make, known, needed = STEPS[named.name]
-        more = {"prospect": _prospect(name, family)} if named.name == "expectimax" else {}
+        more = {key: given(name, family) for key, given in _GIVEN.get(named.name, {}).items()}
     elif named.name in plugins.names("minds") and not named.inner:
         made: Step = plugins.make("minds", named.name, dict(named.options))
         return made
@@ -150,6 +152,25 @@ def _prospect(name: str, family: str | None) -> Any:
     raise InvalidInput(
         f"{name!r}: {family or 'this talk'} has no moves to look ahead", hint=f"games are {', '.join(known)}"
     )
+
+
+def _unknown(name: str, family: str | None) -> Any:
+    """Return what a family asks an agent to infer. Raises InvalidInput for a family that asks nothing."""
+    own = family_of(family)
+    if type(own).unknown is not Family.unknown:
+        return own.unknown
+    known = [each for each in FAMILIES.all if type(FAMILIES[each]).unknown is not Family.unknown]
+    raise InvalidInput(
+        f"{name!r}: {family or 'this talk'} has nothing that an agent is asked to infer",
+        hint=f"tasks that do: {', '.join(known)}",
+    )
+
+
+_GIVEN: Mapping[str, Mapping[str, Callable[[str, str | None], Any]]] = {
+    "expectimax": {"prospect": _prospect},
+    "believe": {"unknown": _unknown},
+}
+"""Name of a step -> what the family gives it."""
 
 
 def refuse_authors(models: Iterable[str]) -> None:

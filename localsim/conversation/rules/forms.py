@@ -11,17 +11,20 @@ from localsim.conversation.rules.lines import SEPARATOR
 
 @dataclass(frozen=True)
 class OneOf(Form):
-    """The form of a reply that is one of several words. No word may begin with another one."""
+    """The form of a reply that is one of several words. No word may begin with another one, unless they have an end."""
 
     words: tuple[str, ...]
     start: str
     """The fixed start of the reply."""
+    end: str = ""
+    """What comes after the word: a full stop, or nothing."""
 
     def grammar(self) -> str:
-        return f'root ::= " " ({" | ".join(json.dumps(word) for word in self.words)})\n'
+        end = f" {json.dumps(self.end)}" if self.end else ""
+        return f'root ::= " " ({" | ".join(json.dumps(word) for word in self.words)}){end}\n'
 
     def finished(self, text: str) -> bool:
-        return self.read(text.removeprefix(self.start)) is not None
+        return text.endswith(self.end) and self.read(text.removeprefix(self.start)) is not None
 
     def choices(self, text: str) -> tuple[str, ...]:
         rest = text.removeprefix(self.start)
@@ -29,8 +32,8 @@ class OneOf(Form):
 
     def read(self, text: str) -> str | None:
         """Return the word of a reply, in any case and with or without a full stop; None if it is none of the words."""
-        word = text.strip().removesuffix(".").lower()
-        return word if word in self.words else None
+        word = text.strip().removesuffix(".").casefold()
+        return next((each for each in self.words if each.casefold() == word), None)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from localsim.conversation.episode import Observation, Score
+from localsim.conversation.minds.steps import others_of
 from localsim.conversation.scenario import Agent, AnswerKey, Fact, Info, Scenario, ScenarioFile
 from localsim.conversation.transcript import Action, Transcript
 from localsim.errors import InvalidInput
@@ -25,6 +26,7 @@ from localsim.families.base import (
     Played,
     Player,
     Point,
+    Question,
     Verdict,
     listed,
     merged,
@@ -32,9 +34,11 @@ from localsim.families.base import (
 )
 from localsim.families.mutual_friends import players, scoring
 from localsim.families.mutual_friends.corpus import CORPUS
+from localsim.families.mutual_friends.lists import Lists
 from localsim.families.mutual_friends.measures import CONTROL_TASKS, CONTROLS, MEASURES
 from localsim.families.mutual_friends.mentions import all_friends, mentions, speaks_of_friend
 from localsim.families.mutual_friends.players import PLAYERS
+from localsim.families.mutual_friends.search import posterior
 from localsim.families.terms import span_of
 from localsim.families.vocabulary import DEFAULT, Vocabulary, person
 
@@ -227,6 +231,21 @@ class MutualFriends(Family):
         facts = {fact.terms[0]: fact.text for agent in scenario.agents for fact in agent.facts if fact.terms}
         said = (turn for turn in transcript.turns if turn.said)
         return [turn.index for turn in said if speaks_of_friend(turn.action.text, facts)]
+
+    def unknown(self, seen: Observation) -> Question | None:
+        """Ask which of its own friends an agent takes for the one in common."""
+        own = tuple(fact.terms[0] for fact in seen.me().facts if fact.terms)
+        ask = f"Which one of your own friends is most likely to be a friend of {others_of(seen)} too?"
+        return Question(ask, own) if len(own) > 1 else None
+
+    def posterior(self, talk: Transcript, scenario: Scenario, agent: str, *, sees_all: bool) -> Mapping[str, float]:
+        """Return how likely each of an agent's friends is the one in common; {} unless exactly one is."""
+        lists = Lists.read(scenario)
+        if len(lists.shared) != 1:
+            return {}
+        if sees_all:
+            return {name: float(name in lists.shared) for name in lists.of[agent]}
+        return posterior(talk.turns, lists, agent)
 
     def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
         return players.omniscient(seen, rng)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -75,15 +75,8 @@ def guesses(turns: Sequence[Turn], lists: Lists) -> list[Guess]:
     put = defaultdict(list)
     for naming in namings(turns, lists.names):
         put[naming.turn].append(naming)
-    said = defaultdict(list)
-    for index, name, knows in claims(turns, lists.names):
-        said[index].append((name, knows))
-    spoken = described(turns, lists)
     found: list[Guess] = []
-    before: Turn | None = None
-    for turn in turns:
-        if turn.speaker not in lists.of:
-            continue
+    for turn in _listening(turns, lists, heard):
         own = lists.of[turn.speaker]
         held = {naming.name for naming in put[turn.index]} & own.keys()
         said_now = {name for name in own if mentions(turn.action.text, name)}
@@ -96,10 +89,31 @@ def guesses(turns: Sequence[Turn], lists: Lists) -> list[Guess]:
             answers = any(name in each and each <= said_now for each in wanted)
             true = name in lists.shared
             found.append(Guess(turn.index, turn.speaker, name, name in own, true, chance, answers, read_out))
+    return found
+
+
+def posterior(turns: Sequence[Turn], lists: Lists, agent: str) -> dict[str, float]:
+    """Return the probability that each friend of an agent is shared, given all that it has heard in some turns."""
+    heard = {agent: _Heard()}
+    for _ in _listening(turns, lists, heard):
+        pass
+    return {name: probability(name, agent, lists, heard[agent]) for name in lists.of[agent]}
+
+
+def _listening(turns: Sequence[Turn], lists: Lists, heard: Mapping[str, _Heard]) -> Iterator[Turn]:
+    """Yield each turn of an agent, and then add it to what the others of `heard` have heard."""
+    said = defaultdict(list)
+    for index, name, knows in claims(turns, lists.names):
+        said[index].append((name, knows))
+    spoken = described(turns, lists)
+    before: Turn | None = None
+    for turn in turns:
+        if turn.speaker not in lists.of:
+            continue
+        yield turn
         for listener in heard.keys() - {turn.speaker}:
             _listen(heard[listener], listener, turn, before, said[turn.index], spoken, lists)
         before = turn
-    return found
 
 
 def _listen(

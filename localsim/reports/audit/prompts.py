@@ -135,7 +135,9 @@ def audit_run(store: Store, run_id: str) -> Audit:
         whole = f"{prompt}{APART}{contents[row.prefill_hash]}"
         own = thoughts.before(row.episode_id, row.speaker)
         violations += _in_prompt(row, loaded, talks[row.episode_id], whole, row.generation, row.speaker, row.turn, own)
-        thoughts.add(row.episode_id, row.speaker, row.reply, said=row.said)
+        # An answer of one word is searched with its start, as in "It is most likely Ann".
+        start = contents[row.prefill_hash].rpartition("\n")[2] if row.step and len(row.reply.split()) < SENTENCE else ""
+        thoughts.add(row.episode_id, row.speaker, row.reply and start + row.reply, said=row.said)
     conditions = {row.episode_id: row.condition for row in stored}
     for episode, number, speaker, mark, text in drawn(store, run_id, rows):
         what = f"mark of roles {mark}"

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from localsim.conversation.episode import Subject
+from localsim.conversation.episode import Belief, Subject
+from localsim.conversation.minds.steps import weights_in
 from localsim.conversation.scenario import AnswerKey, Scenario
 from localsim.store.database import Store
 from localsim.store.episodes import TURN, transcript_of
@@ -43,6 +44,7 @@ def subjects(store: Store, run_id: str, reads: Callable[[str | None], bool] = la
         [run_id, read],
     ):
         turns[row["episode_id"]].append(row)
+    believed = _beliefs(store, run_id) if any("believe" in row["model"] for row in episodes) else {}
     return [
         Subject(
             episode_id=row["episode_id"],
@@ -56,9 +58,24 @@ def subjects(store: Store, run_id: str, reads: Callable[[str | None], bool] = la
             see=row["see"] or "",
             run_id=run_id,
             model=row["model"],
+            beliefs=tuple(believed.get(row["episode_id"], ())),
         )
         for row in episodes
     ]
+
+
+def _beliefs(store: Store, run_id: str) -> dict[str, list[Belief]]:
+    """Episode id -> what its agents believed, in order."""
+    found: dict[str, list[Belief]] = defaultdict(list)
+    for row in store.rows(
+        "SELECT g.episode_id, g.turn, g.speaker, g.text, g.details_json FROM generations g JOIN episodes e "
+        "USING (episode_id) WHERE e.run_id = ? AND g.details_json ->> 'step' = 'believe' AND g.malformed IS NULL "
+        "ORDER BY g.episode_id, g.generation",
+        [run_id],
+    ):
+        weights = weights_in(json.loads(row["details_json"]))
+        found[row["episode_id"]].append(Belief(row["turn"], row["speaker"], row["text"], weights))
+    return found
 
 
 def scored(store: Store, run_id: str, evaluator: str, version: str) -> dict[str, frozenset[str]]:
