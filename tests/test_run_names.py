@@ -47,6 +47,19 @@ def stored(
     return records
 
 
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("folder/own.gguf", "own.gguf"),
+        ("mind:predict(of=agree/refuse)+reflect,starter", "mind:predict(of=agree/refuse)+reflect,starter"),
+        ("mind:plan(acts=support),folder/own.gguf", "mind:plan(acts=support),own.gguf"),
+        ("mind:predict(of=a/b),openvino:/far/own.gguf", "mind:predict(of=a/b),openvino:own.gguf"),
+    ],
+)
+def test_a_model_is_called_by_its_file_and_a_mind_by_its_steps(name: str, short: str) -> None:
+    assert telling.called(name) == short
+
+
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """Six runs, oldest first: complete; named; named; a game that was left; all failed; stopped at once."""

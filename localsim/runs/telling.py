@@ -14,6 +14,7 @@ from localsim.conversation.episode import MODES, counted
 from localsim.conversation.grants import NONE, condition_name
 from localsim.errors import InvalidInput
 from localsim.families import EVERYDAY, family_of, in_order, title_of
+from localsim.models import minds
 from localsim.models.registry import OPENVINO, is_path, labelled, split_engine
 from localsim.store.database import Store
 from localsim.store.queries import runs as queries
@@ -110,6 +111,9 @@ def _family(name: str) -> str:
 
 def called(name: str) -> str:
     """Return the name of a model for a sentence: a file without its folder; a constructed control with a note."""
+    if minds.is_mind(name):
+        steps, model = minds.split(name)
+        return f"{minds.PREFIX}{steps},{called(model)}"
     if name.startswith("scripted:@"):
         return f"scripted:@{Path(name.partition('@')[2]).name}"
     engine, plain = split_engine(name)
