@@ -2,6 +2,7 @@
 
     python scripts/measure_endings.py tests/data/endings_heldout.jsonl [--json] [--errors] [--write [PATH]]
     python scripts/measure_endings.py tests/data/endings_people.jsonl --half heldout --write --key people
+    python scripts/measure_endings.py tests/data/endings_voices.jsonl --half heldout --by source
 
 Each line of FILE is a conversation: {"id", "kind": a family, "turns": [{"speaker", "action", "text"}], "label": ...}
 with seller, buyer and list_price (dollars), or with friends (agent -> names), and "half" where a file has two halves.
@@ -196,8 +197,13 @@ def main() -> None:
     )
     parser.add_argument("--key", help="store the summary under this key, beside what PATH holds")
     parser.add_argument("--half", choices=("dev", "heldout"), help="measure only the conversations of this half")
+    parser.add_argument("--by", metavar="FIELD", help="print each value of this field first, such as source")
     options = parser.parse_args()
     rows = [row for row in read_rows(options.file) if options.half in (None, row.get("half"))]
+    for value in sorted({row[options.by] for row in rows}) if options.by else ():
+        print(f"== {value}")
+        print_table(measure(row for row in rows if row[options.by] == value))
+        print()
     result = measure(rows)
     summary = as_json(result, options.file.name, len(rows)) | ({"half": options.half} if options.half else {})
     if options.json:

@@ -28,20 +28,26 @@ _NUMBER = re.compile(
     rf"""
     (?P<sign>(?:\b(?:us|usd|cad|aud)\ ?)?[$€£]\ ?|\busd\ )?
     (?:(?P<digits>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?|(?<=\$)\.\d\d)
-       (?P<times>\ ?k\b|\ (?:hundred|thousand|grand)\b(?:\ and\ fifty\b)?)?
+       (?P<times>\ ?k\b|\ (?:and\ a\ half\ )?(?:hundred|thousand|grand)\b(?:\ and\ fifty\b)?)?
      |(?P<words>\b(?:(?:a\ |half\ a\ |a\ couple\ (?:of\ )?)(?=hundred|thousand|grand))?(?:{_WORD})\b
-        (?:[\s-]+(?:and\ (?=(?:{_WORD})\b))?(?:{_WORD})\b)*))
+        (?:[\s-]+(?:and\ (?=(?:{_WORD})\b)|and\ a\ half\ (?=hundred|thousand|grand))?(?:{_WORD})\b)*
+        (?:(?<=grand)\ and\ a\ half\b)?))
     (?P<currency>\ ?[$€£]|\s?-?{_CURRENCY})?
     """,
     re.VERBOSE,
 )
 # Text after a number that measures, counts or dates something.
 _UNIT_AFTER = re.compile(
-    r"""^(?:\s?(?:%|"|″|''|°|[ap]\.?m\b|o'?\ ?clock|[x×]\ ?\d|th\b|st\b|nd\b|rd\b|s\b|'s\b|er\b|ish\ ?(?:pm|am|tonight
+    r"""^(?:\s?(?:%|"|″|''|°|[ap]\.?m\b|o'?\ ?clock|[x×]\ ?\d|th\b|st\b|nd\b|rd\b|s\b
+    |'s\b(?!\ (?:an?|all|as|doable|fair|fine|good|great|it|my|not|ok|okay|perfect|still|the|too)\b)
+    |er\b|ish\ ?(?:pm|am|tonight
     |tomorrow)|mm?\b|cm\b|km\b|ft\b|lbs?\b
-    |kgs?\b|g\b|oz\b|[gmt]b\b|gigs?\b|hz\b|mph\b|mpg\b|hp\b|cc\b|mp\b|w\b(?!/)|v\b|mah\b|l\b|hrs?\b|mins?\b|yrs?\b|yo\b
+    |kgs?\b|g\b|oz\b|[gmt]b\b|gigs?\b|hz\b|mph\b|mpg\b|hp\b|cc\b|mp\b
+    |w\b(?!/|\ (?:the|an?|my|all|both|it|no|free|you|u)\b)
+    |v\b|mah\b|l\b|hrs?\b|mins?\b|yrs?\b|yo\b
     |mos?\b)
     |\s?(?:square|sq\b|sqft|sf\b)
+    |\s?gal(?:l?ons?)?\b
     |[\s-](?:percent|per\ cent|inch|foot|feet|mile|meter|metre|liter|litre|gallon|pound|ounce|gram|kilo|watt|volt
     |amp|speed|piece|person|year|month(?!ly)
     |week|day|hour|minute|min|second|star|degree|drawer|seat|man\ (?=tent|raft|boat|cabin|canoe)|gear|stage|point
@@ -107,7 +113,7 @@ _LIMIT = (
 _NEGATED_BEFORE = re.compile(
     r"(?:\bnot|n't|\bno(?! \w+ i(?:'?ll| will| can| could| would|'d)\b)|\bnever|\bneither|\bnor|\bcannot"
     r"|\bcant|\bwont|\bdont|\binstead of|\brather than)"
-    rf"(?:(?:\s(?!but\b|{_LIMIT}\b)[\w']+){{0,5}})\s\$?$|\binstead of \$?$"
+    rf"(?:(?:\s(?!(?:but|how|what)\b|{_LIMIT}\b)[\w']+){{0,5}})\s\$?$|\binstead of \$?$"
 )
 _LIMIT_BEFORE = re.compile(
     rf"(?:\b{_LIMIT}(?: [\w']+){{0,3}}|\b(?:why|reason|if|would) (?:\w+ ){{0,2}}not|why don't|couldn't you|can't you"
@@ -115,7 +121,7 @@ _LIMIT_BEFORE = re.compile(
 )
 _NEGATED_AFTER = re.compile(
     r"^\s*(?:for (?:it|this|that|them)\s*)?(?:(?:is|'s|was|would be|seems|feels|sounds|just|really|simply|there|still"
-    r"|honestly) ?){0,3}"
+    r"|honestly|way|far) ?){0,3}"
     r"(?:n't\b|isn't|not\b|won't|wont|doesn't|wouldn't|can't|ain't|too (?:low|high|much|little|steep|rich|far"
     r"|expensive|cheap)|"
     r"(?:a |quite |pretty |very |way |rather |kind of |still ){0,2}(?:bit |little |tad |touch )?(?:low|high|steep"
@@ -170,6 +176,8 @@ def _values(match: re.Match[str]) -> Sequence[float]:
         return words_to_numbers(match["words"])
     value = float(match["digits"].replace(",", ""))
     times = (match["times"] or "").strip()
+    if times.startswith("and a half "):
+        value, times = value + 0.5, times.removeprefix("and a half ")
     if times.endswith("and fifty"):
         return [value * _TIMES[times.split()[0]] + 50]
     return [value * (1000 if times == "k" else _TIMES.get(times, 1))]
@@ -187,6 +195,10 @@ def words_to_numbers(words: str) -> tuple[float, ...]:
     start = re.match(r"(half a |a couple (?:of )?|a )?", text)
     assert start is not None
     text = ("two " if "couple" in start[0] else "") + text[start.end() :]
+    if half := re.search(r" and a half (hundred|thousand)$|(?<=thousand) and a half$", text):
+        unit = half[1] or "thousand"
+        whole = words_to_numbers(text[: half.start()] + (f" {unit}" if half[1] else ""))
+        return tuple(value + _TIMES[unit] / 2 for value in whole)
     with suppress(ValueError):  # not one number
         return (text2num(text, "en") * (0.5 if start[0] == "half a " else 1.0),)
     parts = alpha2digit(text, "en").split()
@@ -243,7 +255,9 @@ def _measures(match: re.Match[str], before: str, after: str, text: str) -> bool:
         return True
     digits = match["digits"] or ""
     if re.fullmatch(r"(?:19|20)\d\d", digits) and (
-        _YEAR_BEFORE.search(before) or re.match(r" (?:model|edition|version)\b", after)
+        _YEAR_BEFORE.search(before)
+        or re.match(r" (?:model|edition|version)\b", after)
+        or (re.match(r" [a-z]{3}", after) and not _CUE_AFTER.match(after) and not _CUE_BEFORE.search(before))
     ):
         return True
     if (

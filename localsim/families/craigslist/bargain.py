@@ -42,6 +42,8 @@ class Bargain:
         self.last: str | None = None
         self.open: set[str] = set()  # sides whose standing offer was neither refused nor countered since
         self.tentative = False  # the agreement rests on "ok", thanks or an appointment: a new price reopens it
+        self.named = list_price  # the price from which "20 off" counts: the last that the seller named as a number
+        self.deferred = -9  # turn in which the decision was last put off
         self.sought: str | None = None  # who asked for something beside the price since the other side's offer
 
     def take(self, turn: Turn, reading: Reading) -> None:
@@ -52,6 +54,8 @@ class Bargain:
         self._face(speaker, other)
         self._read_count(plain(turn.action.text))
         prices = self.own_offers(speaker, reading, self.standing)
+        if reading.has & {"defer", "reopened"}:
+            self.deferred = turn.index
         if "elliptic" in reading.has and reading.accept == "weak" and not (self.previous and self.previous[1].question):
             reading = replace(reading, accept="")
         if self.agreed:
@@ -109,11 +113,11 @@ class Bargain:
             return [(next(iter(standing.values())) + self.list_price) / 2]
         if reading.percent is not None:
             return [self.list_price * (1 - reading.percent)]
-        if reading.changes and reading.accept != "strong":
+        if reading.changes and (reading.accept != "strong" or "if_so" in reading.has):
             amount = reading.changes[-1]
             base = standing.get(other if (amount > 0) == self.seller_is(speaker) else speaker)
             if amount < 0:
-                base = standing.get(self.seller, standing.get(other, self.list_price))
+                base = self.named
             if base is None:
                 base = standing.get(speaker, standing.get(other))
             return [base + amount] if base is not None and base + amount > 0 else []
@@ -156,6 +160,8 @@ class Bargain:
 
     def _stand(self, speaker: str, prices: list[float], reading: Reading) -> None:
         self.standing[speaker] = prices[-1]
+        if self.seller_is(speaker) and reading.offers:
+            self.named = prices[-1]
         self.history.setdefault(speaker, []).extend(prices)
         (self.ambiguous.add if reading.alternatives else self.ambiguous.discard)(speaker)
 
@@ -184,7 +190,7 @@ class Bargain:
             and not prices
             and turn.index
             and reading.has & {"farewell", "closing"}
-            and "defer" not in reading.has | (self.previous[1].has if self.previous else set())
+            and turn.index > self.deferred + 5
         ):
             self._end(turn, "a farewell without agreement")
 
@@ -239,7 +245,13 @@ class Bargain:
         """Return True if the turn resolves a condition that the other side, or anyone if granted, waits for."""
         assert self.pending is not None
         price, asker, kind = self.pending
-        if prices and not _same(prices[-1], price) or reading.changes or "without" in plain(turn.action.text):
+        if (
+            prices
+            and not _same(prices[-1], price)
+            or "reopened" in reading.has
+            or reading.changes
+            or "without" in plain(turn.action.text)
+        ):
             self.pending = None
             return False
         if turn.speaker == asker and kind != "granted":
@@ -270,7 +282,9 @@ class Bargain:
         elif self._is_theirs(reading, price, other):
             self._echo(turn, reading, price, other)
         elif self._is_asking_price(reading, price, other):
-            if reading.accept == "strong" or "list_price" in reading.has:
+            if self.previous and self.previous[1].has & {"final", "reject"} and not self.previous[1].question:
+                self._agree(price, turn.index)
+            elif reading.accept == "strong" or "list_price" in reading.has:
                 self.pending = (price, turn.speaker, "claim")
             if reading.accept == "strong" or self.previous:
                 self.ended = None
@@ -290,7 +304,7 @@ class Bargain:
         if theirs is not None and _same(theirs, price) and not (other in self.ambiguous and reading.alternatives):
             return True
         earlier = any(_same(price, old) for old in self.history.get(other, []))
-        return earlier and reading.accept == "strong" and not reading.asked
+        return earlier and (reading.accept == "strong" or "at_start" in reading.has) and not reading.asked
 
     def _is_asking_price(self, reading: Reading, price: float, other: str) -> bool:
         """Return True if the price is the listed one, stated to a seller who has named none."""
@@ -419,7 +433,9 @@ class Bargain:
         ]
         off = reading.has & {"walk", "gone"} and not PHRASES["fine_after_deal"].search(plain(turn.action.text))
         refused = any(_same(price, agreed) for price in reading.refused_prices)
-        if new and self.tentative and not off:
+        if "reopened" in reading.has and not prices and reading.accept != "strong":
+            self.agreed, self.open = None, set()
+        elif new and self.tentative and not off:
             self.agreed = None
             self._before_agreement(turn, reading, prices, other)
         elif off and not new or refused and not prices:

@@ -33,7 +33,8 @@ _SURELY = (
 )
 _IT = r"(?:it|that|this|them|those|your (?:offer|price|terms)|the (?:offer|deal|price))"
 _LEAD = (
-    r"^(?:(?:oh|well|hm+|mm+|ugh+|ha+|haha|lol|ah|and|aw+|wow|whew|omg|yes|yeah|yea|yep|ok|okay|alright|great|then|so"
+    r"^(?:(?:oh|well|hm+|mm+|ugh+|ha+|haha|lol|ah|geez|jeez|man|welp|and|aw+|wow|whew|omg|yes|yeah|yea|yep|ok|okay"
+    r"|alright|great|then|so"
     r"|you know what|heck|hell|i guess|i think|i suppose|sorry but|nice)\b[,!.]* )*"
 )
 
@@ -72,7 +73,10 @@ _ASSENT = _folded(
     |{_LEAD}(?:ok+|okay+|okey(?: dokey)?|okie|ye+s+|ye+a+h?|su+re+|alrighty?|alr|fine|deal|yup+|yep+|mhm+
     |absolutely|no prob(?:lem)?|not a problem|np|right on|roger|10-4)\b
         (?! (?:but|though|i (?:see|understand)))
-    |\bi want it$|\bi have that$
+    |\b(?:it|that)'?ll do$
+    |{_LEAD}(?:for (?:me|us) )?(?:it )?is {_VERY}(?:possible|{_GOOD})(?: (?:for|with) (?:me|us))?(?: too| also)?$
+    |\bi want it$|\bi have that$|{_LEAD}we(?:'re| are)? good(?: to go)?(?: then)?$
+    |\b(?:i|we) (?:am |are )?agree with (?:your|the|this|that|it|<#>)
     """
 )
 _ARRANGES = _folded(
@@ -85,11 +89,14 @@ _ARRANGES = _folded(
         (?!.*\b(?:look|see|view|try|test|check)\b)
     |\b(?:i|we|you)(?:'?ll|'?m|'?re| can| could| will| am| would)? (?:\w+ )?(?:be there|be (?:right )?over
     |be by|pick (?:it|them)
-        |picking|come (?:by|over|get|pick|now|to (?:get|pick))|coming (?:now|over|by|to (?:get|pick))|stop by
+        |picking|come (?:by|over|get|pick|now|to (?:get|pick))|coming (?:now|over|by|today|tonight|tomorrow|to (?:get
+    |pick))|stop by
         |swing by|meet you|bring (?:cash|the (?:cash|money))|text you|sign|move in|hold it|have it ready
         |get it ready|send you)
-    |^(?:\w+,? )?come (?:and |on )?(?:get|pick|over|by|grab)\b
-    |\bsee (?:you|ya|u)\b|\bon my way\b|\bomw\b
+    |^(?:\w+,? )?come (?:and |on )?(?:get|pick|over|by|grab)\b|^(?:\w+,? )?bring (?:it|them|her|him)\b
+    |\bi(?:'m| am) coming$|\bi come (?:now|today|tonight|tomorrow|at|on|after)\b|\bbe (?:up|out|right|down) there\b
+    |^picking (?:it )?up\b|^coming (?:now|today|tonight|tomorrow)\b
+    |(?<!to )(?<!\bi )(?<!can )\bsee (?:you|ya|u)\b|\bon my way\b|\bomw\b
     |\b(?:your|my|the) address\b|\blet me know (?:when|what time|where)\b
     |\bcash or (?:check|card|\w+)\b|\bdo you (?:take|accept|have) (?:paypal|venmo|cash|zelle|checks?|cards?)\b
     |^cash only\b

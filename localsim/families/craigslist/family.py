@@ -55,7 +55,7 @@ class Craigslist(Family):
     """Sell or buy one item; agree on a price or walk away."""
 
     name = "craigslist"
-    version = "3"
+    version = "4"
     defaults: Mapping[str, Any] = {"zone": "yes"}
     title = "Bargaining"
     about = "A seller and a buyer haggle over a second-hand item; each has a private target price."

@@ -14,8 +14,9 @@ _PHRASES = r"""
 == idioms: Uses of "deal", "sold", "fine", ... that agree to nothing; they are blanked before consent is looked for.
     \b(?:good|great|better|best|fair|real|sweet|raw|bad|amazing|killer|decent|terrible|whole|package|big|steal of a
     |some|any|the|what a|kind of|sort of|each|every|another|better) deals?\b(?! (?:then|it is))|\bdeal(?:s|t|er|ers
-    |ing)?[ -](?:break(?:er|ing)s?|of|with|in)\b|\bdeals\b|\b(?:make|cut|strike|reach|close|want|get|have to have|need
-    |offer|hoping for|looking for) (?:you |me |us )?(?:a|the|any|an?other) deal\b|\b(?:in|is in|it's in
+    |ing)?[ -](?:break(?:er|ing)s?|of|with|in)\b|\bdeals\b|\b(?:mak(?:e|ing)|cut|strike|reach|clos(?:e|ing)|want|get
+    |have to have|need
+    |offer|hoping for|looking for) (?:you |me |us )?(?:a|the|any|an?other|this|our|that) deal\b|\b(?:in|is in|it's in
     |still in) (?:\w+ )?(?:good|great|fine|perfect|excellent|okay|ok|mint) (?:\w+ )?(?:condition|shape|nick|order)\b
     |\b(?:it|that|everything|all|motor|engine|they|she|he|thing|which|one)(?: all| still)* (?:runs|works|worked
     |working|rides|plays|drives|holds up) (?:\w+ )?(?:great|fine|perfectly|well|good|perfect|like)\b|\bfine print\b
@@ -34,6 +35,9 @@ _PHRASES = r"""
     |she|the|this|that|there|your|my|any|anyone)\b(?! (?:would be|will be))|(?:how|what|whats|what's|when|where|why
     |which|who
     |any|wanna)\b(?! (?:a |an |ever|the heck)))
+== rhetorical: A question that answers itself.
+    \b(?:how|who) (?:can|could|would) (?:i |we |you |anyone )?(?:possibly )?(?:say no|resist|refuse|argue|complain)\b
+    |^(?:well |sure |ok |okay )?why not$
 == all_yes: Nothing but consent, in two words or more.
     ^(?:(?:oh|well|lol|haha) )?(?:ok|okay|sure|yes|yeah|fine|alright|great|deal|perfect|awesome|cool|sounds good
     |thats fine)
@@ -50,7 +54,7 @@ _PHRASES = r"""
 == counterfactual: What might have been; nothing in such a sentence counts.
     \b(?:would|'d|could|might)(?:n't)? have\b(?! to\b)|(?<!what )\bif (?:it|that|this|they|she|he|the \w+|there|i|you
     |we) (?:were|was|had|did|weren't|hadn't|wasn't)\b|\bif you'd (?:\w+ed|come|told|been|asked)\b|\bhad you \w+
-    |\bi was going to (?:say|offer|accept)\b|\bi wish\b
+    |\bi was going to (?:say|offer|accept)\b|\bi wish\b(?! you (?:the|luck|well|all|good))
 == strong: Consent that needs no question before it; "<#>" stands for a price.
     (?<!no )(?<!not a )\bdeal\b(?!'s off| is off| or no)|(?:^|[.,!] ?
     |ok |okay |it's |is |then |fine |well |and |consider (?:it|that|them) |alright )sold\b(?! (?:it|to (?!you)|already
@@ -68,26 +72,40 @@ _PHRASES = r"""
     |acceptable|agreeable|doable|great|perfect) (?:for|by|with) (?:me|us)\b|\b(?:that|this|which|middle|price|number
     |figure|compromise|noon)(?:'ll| will| would|'d| can| could)? (?:works?|do nicely)\b|\b(?:that|this)'?(?:ll|s
     |d)?(?: is| will)? (?:fine|acceptable|agreeable|doable|a deal|fair enough)\b|\b(?:sounds|seems
-    |looks)(?: like)?(?: a)?(?: very| perfectly)? (?:good|great|fair|fine|reasonable|perfect|plan|ok|okay|excellent
+    |(?<!\bit )(?<!thing )looks)(?: like)?(?: a)?(?: very| perfectly)? (?:good|great|fair|fine|reasonable|perfect|plan
+    |ok|okay|excellent
     |wonderful|deal)\b|\b(?:i|we)(?:'ll| can|'d| could)(?: just)? (?:live|work|be happy|go) with (?:that|it|<#>)\b
     |\bi can (?:do|manage|swing|make) (?:that|it)(?: work)?\b|\b(?:i'm|we're|im|am|still) (?:(?:in|sold|game)$|(?:in
     |sold|good|game|happy|okay|ok|fine) (?:with|at|for|on) (?:that|it|this|<#>))|\blet's (?:do|go with|call|settle
     |shake|make) (?:it|that|this|on|at|the deal|<#>)|\b(?:shake|shook) on (?:it|that)\b|\b(?:count me in|you win
-    |you've (?:worn|talked|twisted|convinced|sold|won)|you (?:drive|strike) a hard|can't say no to that|twist my arm
+    |you've (?:worn|talked|twisted|convinced|sold|won)|you (?:drive|strike) a hard|can't (?:say no|resist
+    |refuse)(?: to)? (?:that|this|it|an?|you)|(?:who|how) (?:can|could|would) (?:\w+ )?(?:possibly )?(?:say no|resist
+    |refuse|argue)|twist my arm
     |no objections?|we have an? (?:agreement|understanding)|glad (?:that )?we (?:reached|could|agreed)|it's a (?:sale
     |bargain)|pleasure doing business)|<#>(?: [\w']+){0,3} (?:it is|works|is fine|is good|is okay|is ok|is perfect
     |is great|is fair|is acceptable|is doable|will do|sounds \w+|suits me|does it|then)\b(?! but)|(?<!'til )\b(?:ok
     |okay|alright|fine|yes|yeah|sure|k|yep|great|perfect) ?,? (?:then )?<#>|\bmiddle it is\b|^(?:go on
     |go ahead),? then\b|\bhappy to (?:pay|take|do) (?:that|it)\b|^(?:ten|\w+) percent off it is\b|\b(?:off|price
-    |middle|half|halfway|that) it is\b|\bas (?:you wish|you like)$|\bit's a date\b|\blet's do\b|\byou may have it\b
+    |middle|half|halfway|that) it is\b|\b(?:as|like|how) you (?:wish|like|want|say|said|prefer)$|\bit's a date\b
+    |\blet's do\b|\byou may have it\b
     |(?:^|[.,] |but |and |then |ok )take (?:it|them)\b|^(?:that )?works$|^(?:i'm |im |i am )?taking it\b
     |\bmeet(?:ing)? you there\b
-    |\b(?:i'll|i|and|gladly) say yes\b
+    |\b(?:i'll|i|and|gladly) say yes\b|^taken$|\bi(?:'m| am) (?:buying|taking) (?:it|them)\b|^(?:\w+,? )?i take$
+    |<#> is (?:a )?yes\b|\bi (?:can|will|'ll) match (?:that|it
+    |them)\b
+    |\bwith pleasure\b|\bcan't argue(?: with (?:that|it))?$|\bon the same page\b|\btake what i can get$
+    |\bthat's what it(?:'ll| will) be$
 == weak: Consent in answer to an offer.
-    ^(?:(?:oh|well|hmm?|mm|ugh|ha|haha|lol|ah|and|aw|whew|\.+) )*(?:ok(?:ay|ie)?|sure|fine|al+ ?right|yes|yeah|yep|yup
+    ^(?:(?:oh|well|hmm?|mm|ugh|ha|haha|lol|ah|and|aw|whew|geez|jeez|gosh|man|welp|eh|\.+) )*(?:ok(?:ay|ie)?|sure|fine
+    |al+ ?right|yes|yeah|yep|yup
     |ya|aye|yessir|k|kk|fair enough|very well|of course|certainly|absolutely|definitely|gladly|why not|you bet|indeed
-    |si|aight|ight|bet|word|oki|yea|yh|ye|done)\b(?! (?:i understand|i see|thing is))|^(?:let's|i guess so|i suppose
-    |if i must|go on|go on then|oh go on|very good|say no more|i'd love to|with pleasure|yes sir|yes ma'am
+    |si|aight|ight|bet|word|oki|yea|yh|ye|done)\b(?! (?:i understand|i see|thing is))
+    |^(?!(?:yes|yeah|yep|yea|ye|sure|of|it|as|what|how|because|oh|i|that|this|think|well|so|and|here
+    |there)\b)(?:then |ok |okay )?
+    (?:[\w']+ ){1,3}it is$|^(?:let's|i guess so|i suppose
+    |(?:only|just) (?:because|since|for you)\b.*|if i must|(?:then |ok |okay |so )?give (?:it(?: to me)?|me(?: it)?)
+    |go on|go on then|oh go on|very good|say no more|i'd love to
+    |with pleasure|yes sir|yes ma'am
     |roger that)$
 == warm: Warm words: consent where a price was asked or a date follows.
     ^(?:(?:oh|well|that's|that is|thats) )*(?:great|perfect|cool|good(?! (?:question|idea|point|morning|afternoon
@@ -117,7 +135,8 @@ _PHRASES = r"""
     |i'd have to|have to|need to) (?:consider|think|mull|check with|see)\b(?! you)|\bmaybe\b.*\b(?:later|tomorrow
     |next week)\b|\bcheck back\b|\blet's see\b|\bwait and see\b|\bsee how\b|\bif (?:it|that)'s still (?:here|there
     |available)\b|\bnot (?:sure|decided|certain)\b|\bon the fence\b|\b(?:see|ask|check|look|talk|think|measure
-    |speak)\b.* first$|\bmy (?:wife|husband|partner) (?:has|needs|would have|must)\b
+    |speak)\b.* first(?:$|,| and\b)|\b(?:let me|i'll|i have to|i must|i need to) (?:measure|ask|talk (?:to|with)|speak
+    (?:to|with))\b|\bmy (?:wife|husband|partner) (?:has|needs|would have|must)\b
 == hedge: Half a consent.
     \b(?:maybe|perhaps|might|possibly|probably|potentially|almost|nearly|tempt(?:ed|ing)|leaning|theoretically
     |in theory|could be|i suppose so|depends|we'll see|possible|not yet|kind of|ish)\b
@@ -125,8 +144,12 @@ _PHRASES = r"""
     \b(?:no|not|never|can't|cannot|cant|won't|wont|don't|dont|doesn't|didn't|isn't|wouldn't|couldn't|aren't|haven't
     |unable|hardly|refuse|without|until|unless|before)\b|n't\b
 == condition: Conditions.
-    \b(?:only )?if (?:you|u|the|it|i|we|that|they)\b|\bas long as\b|\bprovided\b|\bon (?:one|the) condition\b
+    \b(?:only )?if (?!so\b|not\b|any|possible\b|only\b)\w+|\bas long as\b|\bprovided\b|\bon (?:one|the) condition\b
     |\bassuming\b|\bunless\b|\bbut only\b|\bonly if\b|\bwhen you (?:add|include|throw)\b
+== if_only: Consent that hangs on a condition alone.
+    ^(?:only )?if (?:you|i|we) (?:can |could )?(?:come(?! down| up)|pick|pay (?:cash|now|today)|get it|bring|take it
+    |deliver|meet(?! me)
+    |haul|throw|include|hold|move it|carry)\b[^,]*$
 == confirming: Questions that ask for consent.
     \bdeal\b|\b(?:agreed|accept|ok with you|okay with you|sound good|sound fair|works? for you|are you in|you in
     |we good|shake on it|what do you say|interested|fair|that work|acceptable|do we|would you|will you|can you
@@ -146,7 +169,9 @@ _PHRASES = r"""
     |\bforget (?:it
     |that)\b|\b(?:i was )?(?:hoping|thinking)\b
 == no_phrase: Refusals that end the bargain unless a new price comes with them.
-    \bno deal\b|\bno(?:,)? thank(?:s| you)\b|\bnot interested\b|\bi(?:'m| am) not (?:buying|selling)(?: it)?\b
+    \bno deal\b|\btoo (?:much|high|low|expensive)\b.*\b(?:thanks|thank you|sorry|bye)$|^(?:then nothing|nothing then)$
+    |\bno(?:,)? thank(?:s| you)\b|\bnot interested\b|\bi(?:'m
+    | am) not (?:buying|selling)(?: it)?\b
     |\bthanks anyway\b|\bi(?:'ll| will) find (?:another|one|something)\b|\b(?:another|some other) time\b
     |\b(?:don't|do not|dont) think (?:we|this|it)(?:'s|'ll| can| is| will)? (?:going to |gonna )?(?:make|work|agree
     |reach|_)
@@ -166,7 +191,7 @@ _PHRASES = r"""
     |cannot|won't|unable to|not able to|couldn't|not going to|don't think we'll|failed to) (?:\w+ )?(?:reach|come to
     |make|find|agree on|get to|see) (?:an? )?(?:agreement|deal|middle ground|terms|work|common|eye)\b
     |\bagree to disagree\b|\b(?:good|best of) luck (?:with|selling|finding|to you|in|out)\b|^good luck$
-    |\bi wish you (?:the best|luck|well|all)\b|\b(?:look|try|go|buy|find|get
+    |\bi wish you (?:the best|(?:\w+ )?luck|well|all)\b|\b(?:look|try|go|buy|find|get
     |shop)(?:ing)? (?:one |it |something )?(?:elsewhere|somewhere else)\b|\bkeep (?:looking|searching)\b
     |\blook(?:ing)? for (?:another|a different|something|a cheaper|one)\b|\bmove on\b
     |\bnever ?mind\b|\bnvm\b|\bthat'?s that\b|\bif you (?:change|reconsider)\b|\bif (?:anything|something) changes\b
@@ -187,10 +212,14 @@ _PHRASES = r"""
     |price range|league)\b.*\b(?:sorry|thanks|thank you)\b|\bmaybe (?:next|some other|another) time\b
     |\bi(?:'ll| will) (?:let you go|find another buyer|wait for (?:another|a better|someone|the right))\b
     |\bwalk(?:ing)? away\b|\b(?:go|going|went) with (?:them|him|her|one of|the other|another|someone|his|their)\b
-    |\bsell it to (?:them|him|her|someone|somebody|that|the)\b|^(?:(?:then|well|ok|you can|fine|so) )*(?:keep (?:it
+    |\bsell (?:it )?to (?:them|him|her|someone|somebody|that|the)\b|^(?:(?:then|well|ok|you can|fine|so) )*(?:keep (?:it
     |your \w+)|walk then|leave it)\b|\bi'll leave it\b|\b(?:get lost|go away|beat it|buzz off|get out of here)\b
     |\bi have nothing (?:more|else|further) to offer\b|\bthat's (?:the end|all i can offer|my final answer)\b
-    |\bhold out for\b
+    |\bhold out for\b|\bi don't want$|\b(?:don't|doesn't) want it more\b|\bnothing (?:more |else )?to (?:talk about
+    |discuss)\b
+    |\btake my chances\b|^(?:i'm |then |ok )?leaving it$|\b(?:she|he|wife|husband|partner|son|daughter|mother
+    |father) (?:doesn't
+    |does not) (?:want|like|need)\b(?! (?:me|us|you|to))
     |\b(?:have to|must|going to|'ll) say no\b|\bbuy (?:the|a) (?:new|other) one\b
 == closing: Words that close a talk.
     \b(?:thank you|thanks)(?: \w+){0,3} for (?:(?:your|the) (?:time|consideration|patience|chat|reply|response)
@@ -201,7 +230,8 @@ _PHRASES = r"""
     \b(?:just|already|been|was|it's|is|it is|got|have|has|i|they're|they've
     |we) (?:been |just |already )?sold\b(?! (?:on|if|for you|to you|then|at <#>$|mine|one like|you))|\bsold (?:it|them
     |mine|already|to (?!you))\b|\bsomeone(?: else)? (?:just |already |has |else )*(?:bought|took|picked|paid|beat
-    |grabbed|claimed|got|is taking)\b|(?<!you )\b(?:just|already|has been|been) (?:picked|bought|taken|claimed|grabbed
+    |grabbed|claimed|got|is taking)\b|(?<!you )\b(?:just|already|has been|been) (?:picked|bought|given|reserved|taken
+    |claimed|grabbed
     |snapped|promised|gone)\b|\b(?:no longer|not|isn't|not actually) (?:available|for sale)\b|\bunavailable\b
     |\b(?:it's|it is|is|they're) (?:already )?gone\b(?! (?:up|down))|\b(?:keeping|going to keep|decided to keep
     |gonna keep|want to keep|rather keep|i'll keep) (?:it|them|the|her|this|him)\b(?! (?:for you|safe|aside|until
@@ -222,19 +252,21 @@ _PHRASES = r"""
     |dealer|lady|shop|friend)|another (?:buyer|guy|person|seller|offer|ad|listing|one)|someone (?:else )?(?:offered
     |offering|is|has|just|already)|somebody|neighbou?r|(?:he|she|they|guy|someone) (?:offered|paid|sold|got|bought)
     |repair\w*|fix\w*|replac\w+|gasket|last (?:time|week|month|year)|rent|apart|difference
-    |savings?|go for|going for|goes for|sells? for|sold for|resale|valued|appraised|worth of|gas money
+    |savings?|go for|going for|goes for|sells? for|sold for|change for|resale|valued|appraised|worth of|gas money
     |blue ?book|kbb|kelley|kelly|edmunds|found|i make|i earn|income|get (?:one|it|them) (?:new|for|at)|bought (?:it
     |this|mine|one|them) (?:for|at|new)|new (?:for|at|was|is|it)|it was|they were|instead of|down from|off the
     |off of)\b
 == side_after: A deposit, fee or voucher, named after its amount.
-    ^\s*(?:(?:on|for|as|in|of|toward)\s)?(?:the |a |an |my |your |for )?(?:\w+ )?(?:deposit|security|fees?|tax(?:es)?
+    ^\s*(?!(?:with|plus|and|including|before|after)\b)(?:(?:on|for|as|in|of
+    |toward)\s)?(?:the |a |an |my |your |for )?(?:\w+ )?(?:deposit|security|fees?|tax(?:es)?
     |gift ?cards?|card
     |gift certificate|shipping|voucher|coupon|down payment)\b
 == side_before: A deposit, fee or voucher, named before its amount.
     \b(?:deposit|security|fees?|tax(?:es)?|shipping|voucher)(?: \w+){0,2} (?:to|of|is|at|from|for|by|would be)\s*$
 == others_price: The other side's price, quoted.
     \b(?:you(?:'re| are|r)? (?:asking|said|asked|wanted|listed|offered|want|mentioned|agreed)|your (?:price|asking|ask
-    |offer|listing|ad)(?: of| is| was| at| says)?|considering (?:my|your) offer|the ad (?:says|said)|listed (?:at|for
+    |offer|listing|ad|target(?: price)?|budget)(?: of| is| was| at| says)?|considering (?:my|your) offer
+    |(?:it|ad|listing|post) (?:says|said)|in (?:the|your) (?:ad|listing|post)|listed (?:at|for
     |it|as)|(?:list|listing|listed|asking) price|apart|i see|posted)\b
 == own_offer: An own offer, whatever else the clause says.
     \b(?:let(?:ting)? (?:it|her|them|this|the \w+|him) go|i'd|i would|i'll|i will|i can(?! (?:get|buy|find|order))
@@ -246,7 +278,8 @@ _PHRASES = r"""
     |seems|looks|too|was|a bit|high)\b)|\bwhat you(?:'re| are) asking\b|\b(?:the|your) ask is (?:fair|fine
     |good|great|perfect|reasonable|ok)\b|\bno haggling\b|\bwon't haggle\b|\bwithout haggling\b|\bpay (?:the )?full\b
 == price_fine: Finding the price good that stands.
-    \b(?:price|offer) (?:is|seems|sounds|looks|works) ?(?:\w+ )?(?:fair|fine|good|great|perfect|reasonable|ok|okay)?\b
+    \b(?:price|offer) (?:works|(?:is|seems|sounds|looks|works) (?:\w+ )?(?:fair|fine|good|great|perfect|reasonable|ok
+    |okay))\b
     |\bagree (?:to|with) (?:your|the|that) price\b
 == at_start: Taking the other side's first price.
     \bwhat you (?:asked|said|wanted|offered)(?: for)? (?:at the start|at first|first|originally|before|earlier
@@ -254,24 +287,32 @@ _PHRASES = r"""
 == wants: Wanting the item.
     \bi(?:'d| would) (?:like|love) (?:to (?:buy|have|purchase|get|take)|the|it)\b|\bi (?:want
     |wanna)(?: to)? (?:buy |have |take |get )?(?:it|the)\b
+== if_so: Buying or selling at a price that the other side has yet to take.
+    <#>[^,.]* and (?:i'll|i will|i'm|you|we|it's|its)\b
 == middle: Meeting in the middle.
     \bmeet(?: you| me)? (?:in the middle|halfway|half way)\b|\bsplit (?:the|it|that|this)\b
-    |\bsplitting the difference\b|\b(?:halfway|in the middle|midpoint|half and half)\b|\bmiddle it is\b
+    |\bsplitting the difference\b|\b(?:halfway|in the middle|midpoint|half and half|in between)\b|\bbetween (?:us
+    |the two|these|those|both|our)\b|\bmiddle (?:it is|of (?:those
+    |these|the|them|both|our)\b)
 == total: A sum of the parts.
     \b(?:all told|all[- ]in|total|altogether|all together|all up|in all|for everything|for the lot|for (?:it )?all
     |together)\b
 == each: A price per piece.
-    ^\s*(?:each|apiece|a piece|per (?:piece|chair|item|unit|one|head)|a pop|every one|ea\b|for each)
+    ^\s*(?:each|apiece|a piece|per (?:piece|chair|item|unit|one|head)|a pop|every one|ea\b|for each|(?:a|per) (?!week
+    |month|day|year|hour|bit|lot|little|fair|good|great|discount|deal
+    |couple|few|reasonable|quick)[a-z]+\b)
 == delta_after: A change of a price.
-    ^\s*(?:more(?! (?:realistic|reasonable|like|fair|than|in line))|extra|on top|less|off|lower|higher|apart|discount
+    ^\s*(?:more(?! (?:realistic|reasonable|like|fair|than (?!that|this|your)|in line))|extra|on top|less|off|lower
+    |higher|apart|discount
     |over|under|short|toward|shy)\b(?! (?:my|your|his|her
-    |the|a) (?:budget|back))(?! than)
+    |the|a) (?:budget|back))(?! than (?!that|this|your))
 == delta_before: A change of a price, named before it.
-    (?:knock(?: off)?|take off|add|adding|another|an extra|extra|plus|\+|drop(?: it)?(?: by)?|shave
+    (?:knock(?: off)?|take off|add|adding|another|an extra|extra|additional|plus|\+|drop(?: it)?(?: by)?|shave
     |throw in(?: another| an extra)?|minus|(?:go|come|goes|coming) up) (?:off )?$
 == percent: A share off the list price.
     ((?<!\d)\d+(?:\.\d+)?|(?<![a-z])[a-z]+(?:-[a-z]+)?) ?(?:%|percent|per cent) ?(?:off|discount|less
     |lower|reduction)|(?:knock|take|discount|drop)(?: \w+){0,2} (\d+|[a-z]+(?:-[a-z]+)?) ?(?:%|percent|per cent)
+    |^(?:\w+ ){0,2}(\d+) ?(?:%|percent) if\b
 == nod: Gestures of consent.
     \bnod(?:s|ding|ded)?\b(?!.*\b(?:thoughtful|slowly|consider|polite|understand|toward|off)\w*)|\bthumbs[- ]up\b
     |\bshak(?:es|e|ing) (?:on it|(?:his|her|their|\w+'s|the seller's|the buyer's|hands?) ?(?:hand
@@ -292,7 +333,7 @@ _PHRASES = r"""
 == affirm: Granting what was asked.
     \b(?:yes|yeah|yep|yup|sure|ok|okay|of course|absolutely|certainly|definitely|fine|deal|alright|no problem|can do
     |why not|you bet|gladly|agreed|it's yours|take (?:the|it)|throw (?:it|that|them|the \w+) in|included|will do
-    |i can(?! only))\b
+    |you can (?:have|keep)|i'll (?:include|add|deliver|throw)|i can(?! only))\b
 == revoke: Signs that an agreement is reopened.
     \b(?:actually|wait|hold on|on second thought|hang on|but|except|turns out|however|instead|i said|i meant|i thought
     |not what|anymore)\b
@@ -314,11 +355,20 @@ _PHRASES = r"""
     |\btook (?:the )?(?:ad|listing|it) down\b|\b(?:taking|i'll take|take|pull|pulling|took
     |i'll pull) (?:down )?the (?:ad|listing|post)\b|\b(?:keep|keeping) it (?:for you|aside|safe|inside|here)\b
     |\bno longer available to\b|\b(?:tell|told|let|telling) (?:the )?(?:other|everyone|others)\b|\bcan't wait\b
-    |\bi wish you\b|\bbest of luck\b|\bgood luck(?: with it| to you)?$
+    |\bi wish you\b|\bbest of luck\b|\bgood luck(?: with it| to you)?$|^(?:well,? |ok,? )?let's move on\W*$
+== reopened: Taking an agreement back into talk or thought.
+    \b(?:need|want) (?:some |a little |a bit )?more time\b|\bneed to (?:think|consider)\b|\blet me think about (?:it
+    |that|this)\b
+    |\b(?:negotiate|discuss (?:it|this)|try) (?:again|further|later)\b|\b(?:let's|want to|try to) (?:\w+ )?negotiate\b
+    |\bstart over\b
+== as_much: Wanting what another is said to have offered.
+    \b(?:need|want|take|get|do|accept|be|pay)(?: at least| about| around)? (?:that|the same)(?: much
+    | too)?(?: from you)?$
 == elliptic: "I will.": consent only in answer to a question.
     ^(?:(?:yes|oh|yeah|sure) )*(?:we|i|it|that|they) (?:are|do|am|is|would|will|does|can|could|have)$
 == commit: Promising to come, pay or deliver.
-    \b(?:i'll|i will|ill|we'll|i'm gonna) (?:\w+ )?(?:bring|come (?:over|by|get|now)|be (?:there|over|by|right)|grab
+    \b(?:i'll|i will|ill|we'll|i'm gonna) (?:\w+ )?(?:bring|come (?:over|by|get|now|today|tonight|tomorrow)
+    |be (?:there|over|by|right)|grab
     |pick|get (?:it|the)|swing|collect|head|send|venmo|zelle|pay|wrap|load|deliver|drop it)\b|\bon (?:my|the) way\b
     |\bomw\b|\bcoming over\b
 """

@@ -14,6 +14,7 @@ from typing import Literal
 from localsim.conversation.transcript import Turn, plain
 from localsim.families.craigslist.consent import arranges, assents, is_pleased, praises
 from localsim.families.craigslist.phrases import PHRASES
+from localsim.families.craigslist.shorthand import spelled_out
 from localsim.families.prices import Price, find_prices, words_to_numbers
 
 _Strength = Literal["", "weak", "warm", "strong"]
@@ -70,7 +71,8 @@ def _stronger(one: _Strength, other: _Strength) -> _Strength:
 
 # Phrases that leave a mark by their mere presence in a sentence.
 _MARKS = (
-    "defer hedge reject no_phrase logistics farewell viewing affirm wants revoke middle closing final commit resigned"
+    "defer hedge reject no_phrase logistics farewell viewing affirm wants revoke middle closing final commit resigned "
+    "reopened as_much if_so"
 ).split()
 
 
@@ -109,7 +111,13 @@ def _read_words(text: str, list_price: float, kept: tuple[Price, ...] | None) ->
         if match[0].strip(" .!"):
             inside = [price for price in prices if match.start() <= price.start < match.end()]
             _read_sentence(reading, match[0], match.start(), inside)
-    if PHRASES["at_start"].search(lower) and reading.accept != "" or re.search(r"\bi'll pay what you asked\b", lower):
+    if "as_much" in reading.has and not reading.offers and len(prices) == 1 and not prices[0].negated:
+        reading.offers = [prices[0].value]
+    if (
+        PHRASES["at_start"].search(lower)
+        and (reading.accept != "" or "price_fine" in reading.has)
+        or re.search(r"\bi'll pay what you asked\b", lower)
+    ):
         reading.has.add("at_start")
     if "defer" in reading.has or "plea" in reading.has and not reading.offers:
         reading.accept = ""
@@ -167,11 +175,17 @@ def _read_action(text: str, list_price: float) -> Reading:
 
 def _read_sentence(reading: Reading, sentence: str, start: int, prices: list[Price]) -> None:
     """Add to `reading` the content of `sentence`, which starts at character `start` of the turn."""
-    question = sentence.rstrip().endswith("?") or bool(PHRASES["asks"].match(sentence.strip()))
-    reading.question = question
     marked, spots = _marked(sentence, start, prices)
-    if PHRASES["counterfactual"].search(marked):
-        return
+    asks = sentence.rstrip().endswith("?") or bool(PHRASES["asks"].match(spelled_out(sentence.strip())))
+    question = asks and not PHRASES["rhetorical"].search(marked)
+    reading.question = question
+    first, last = _stated(marked)
+    kept = [place for place, spot in enumerate(spots) if first <= spot < last]
+    prices, spots, marked = (
+        [prices[place] for place in kept],
+        [spots[place] - first for place in kept],
+        marked[first:last],
+    )
     for price, spot in zip(prices, spots, strict=True):
         _read_price(reading, price, marked, spot, question)
     said = _read_phrases(marked, question, bool(prices))
@@ -180,9 +194,20 @@ def _read_sentence(reading: Reading, sentence: str, start: int, prices: list[Pri
         reading.has.discard("final_yes")
     if said.percent is not None:
         reading.percent, reading.asked = said.percent, question
-    if said.accept == "strong" and "<#>" not in marked:
+    if "<#>" not in marked and (said.accept == "strong" or (said.accept == "weak" and len(marked.split()) <= 3)):
         reading.asked = False
     reading.accept = _stronger(reading.accept, said.accept)
+
+
+def _stated(marked: str) -> tuple[int, int]:
+    """Return the part of a sentence that is more than a thought of what might have been: all, a clause or nothing."""
+    thought = PHRASES["counterfactual"].search(marked)
+    if not thought:
+        return 0, len(marked)
+    turn = marked.find(" but ", thought.end())
+    if turn >= 0:
+        return turn + 5, len(marked)
+    return 0, max(0, *(marked.rfind(mark, 0, thought.start()) for mark in (", ", " but ")))
 
 
 @lru_cache(maxsize=8192)
@@ -208,6 +233,7 @@ def _read_phrases(marked: str, question: bool, priced: bool) -> Reading:
             plea=PHRASES["plea"].search(marked),
             confirming=confirming.search(marked),
             other_question=not priced
+            and "middle" not in reading.has
             and not re.search(r"\b(?:you know what|oh really|really)$", marked)
             and not confirming.search(PHRASES["lead"].sub("", marked))
             and not arranges(marked),
@@ -215,7 +241,7 @@ def _read_phrases(marked: str, question: bool, priced: bool) -> Reading:
     else:
         denied = PHRASES["negation"]
         reading.has |= _true(
-            condition=priced and PHRASES["condition"].search(marked),
+            condition=(priced or reading.percent is not None) and PHRASES["condition"].search(marked),
             list_price=PHRASES["list_price"].search(marked) and not denied.search(marked.replace("no haggling", "")),
             price_fine=PHRASES["price_fine"].search(marked) and not denied.search(marked),
             delighted=PHRASES["delighted"].match(marked),
@@ -234,11 +260,11 @@ def _marked(sentence: str, start: int, prices: list[Price]) -> tuple[str, list[i
     """Return the sentence with each price as "<#>", without end marks, and the positions of these marks."""
     parts, spots, done = [], [], 0
     for price in prices:
-        parts.append(sentence[done : price.start - start])
+        parts.append(spelled_out(sentence[done : price.start - start]))
         spots.append(sum(map(len, parts)))
         parts.append("<#>")
         done = price.end - start
-    text = "".join([*parts, sentence[done:]]).rstrip(" .!?;…—")
+    text = "".join([*parts, spelled_out(sentence[done:])]).rstrip(" .!?;…—")
     lead = len(text) - len(text.lstrip(" \"'*("))
     return text[lead:], [spot - lead for spot in spots]
 
@@ -253,7 +279,9 @@ def _read_price(reading: Reading, price: Price, marked: str, spot: int, question
         return
     if price.negated:
         reading.refused_prices.append(price.value)
-    elif PHRASES["delta_after"].match(after) or sign and not re.match(r" (?:for|and (?:it|you))", after):
+    elif PHRASES["delta_after"].match(after) or (
+        sign and (price.value < 2.5 * reading.least or not re.match(r" (?:for|and (?:it|you))", after))
+    ):
         down = re.match(r"\s*(?:off|less|lower|discount|under)", after) or (
             sign
             and re.match(r"knock|take|drop|shave|minus", sign[0])
@@ -270,7 +298,9 @@ def _read_price(reading: Reading, price: Price, marked: str, spot: int, question
 
 def _is_of_others(price: Price, clause: str, around: str, question: bool, least: float) -> bool:
     """Return True if the price is not the speaker's own, but a retail price, a fee or another's offer."""
-    if re.search(r"\bworth $", clause):
+    if re.search(
+        r"\bworth $|\b(?:that|it|this|which)(?:'s| is| was) (?:\w+ )?(?:less|more|higher|lower) than $", clause
+    ):
         return True
     if question and re.search(
         r"\b(?:best|lowest|final) (?:price |offer )?you\b|\byour (?:best|lowest|final)\b", around
@@ -300,7 +330,7 @@ def _read_offer(reading: Reading, price: Price, marked: str, spot: int, question
 def _read_percent(reading: Reading, marked: str) -> None:
     match = PHRASES["percent"].search(marked)
     if match:
-        word = match[1] or match[2]
+        word = match[1] or match[2] or match[3]
         values = [float(word)] if word[0].isdigit() else words_to_numbers(word)
         if values and 0 < values[0] < 100:
             reading.percent = values[0] / 100
@@ -352,6 +382,9 @@ def _read_consent(reading: Reading, marked: str, question: bool) -> None:
         and not question
     ):
         strength = "strong" if PHRASES["condition"].search(marked) else "weak"
+    if not strength and PHRASES["if_only"].search(marked) and "<#>" not in marked and not question:
+        strength = "weak"
+        reading.has.add("condition")
     if strength in ("weak", "strong") and not question:
         reading.has.add("final_yes")
     if strength == "strong" and (PHRASES["condition"].search(marked) or re.search(r"^if\b", marked)):
