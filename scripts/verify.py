@@ -30,6 +30,7 @@ from localsim import __version__  # noqa: E402
 TODAY = f"{datetime.now(UTC):%Y-%m-%d}"
 BLIND = "tests/data/endings_heldout.jsonl"
 CROWD = "tests/data/endings_people.jsonl"
+VOICES = "tests/data/endings_voices.jsonl"
 STUDY = [f"scenarios/{family}_{number:02d}.yaml" for family in ("mutual_friends", "craigslist") for number in (1, 2)]
 POLICIES = {
     "mutual_friends": ("guesser", "friends", "omniscient"),
@@ -116,7 +117,13 @@ def parser() -> str:
     command = [sys.executable, "scripts/measure_endings.py", CROWD, "--half", "heldout", "--write", "--key", "people"]
     crowd = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
     second = f"The same on the held-out half of `{CROWD}`, bargains in the manner of crowd workers:"
-    return f"{head}\n\n```\n{out}```\n\n{second}\n\n```\n{crowd}```\n\nLanguage models wrote and labelled both files."
+    command = [sys.executable, "scripts/measure_endings.py", VOICES, "--half", "heldout", "--by", "source"]
+    voices = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    kept = [line for line in voices.splitlines() if line.startswith(("==", "ending ", "deal_price"))]
+    third = f"The held-out half of `{VOICES}` by its source: two voices of people, and two small models; then all:"
+    blocks = zip((head, second, third), (out, crowd, "\n".join(kept) + "\n"), strict=True)
+    told = "\n\n".join(f"{title}\n\n```\n{block}```" for title, block in blocks)
+    return f"{told}\n\nLanguage models wrote and labelled all but the talks of the two models, which one labelled."
 
 
 def controls() -> str:

@@ -256,8 +256,10 @@ def _measures(match: re.Match[str], before: str, after: str, text: str) -> bool:
     digits = match["digits"] or ""
     if re.fullmatch(r"(?:19|20)\d\d", digits) and (
         _YEAR_BEFORE.search(before)
-        or re.match(r" (?:model|edition|version)\b", after)
-        or (re.match(r" [a-z]{3}", after) and not _CUE_AFTER.match(after) and not _CUE_BEFORE.search(before))
+        or re.match(
+            r" (?:model|edition|version|motor|engine|trans\w*|build|honda|toyota|ford|chevy|nissan|bmw|jeep|subaru)\b",
+            after,
+        )
     ):
         return True
     if (

@@ -263,7 +263,7 @@ class Bargain:
             kind in ("claim", "condition")
             and (prices or reading.accept or reading.has & _GRANTING)
             or kind != "clarify"
-            and (reading.accept or "affirm" in reading.has or prices)
+            and (reading.accept or reading.has & {"affirm", "commit"} or prices)
         ):
             self._agree(price, turn.index)
             return True
@@ -334,7 +334,7 @@ class Bargain:
 
     def _echo(self, turn: Turn, reading: Reading, price: float, other: str) -> None:
         """Handle a repeat of the other's price: consent, unless it is asked, refused, deferred or conditional."""
-        incredulous = "reject" in reading.has and not reading.accept
+        incredulous = "reject" in reading.has and not reading.accept and "bare_price" not in reading.has
         if incredulous or (reading.has & {"defer", "hedge"} and reading.accept != "strong"):
             return
         if reading.asked:

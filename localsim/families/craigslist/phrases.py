@@ -93,7 +93,8 @@ _PHRASES = r"""
     |\b(?:i'll|i|and|gladly) say yes\b|^taken$|\bi(?:'m| am) (?:buying|taking) (?:it|them)\b|^(?:\w+,? )?i take$
     |<#> is (?:a )?yes\b|\bi (?:can|will|'ll) match (?:that|it
     |them)\b
-    |\bwith pleasure\b|\bcan't argue(?: with (?:that|it))?$|\bon the same page\b|\btake what i can get$
+    |\bwith pleasure\b|\b(?:don't|can't) see (?:why not|(?:a|any) reason (?:not|to refuse))
+    |\bcan't argue(?: with (?:that|it))?$|\bon the same page\b|\btake what i can get$
     |\bthat's what it(?:'ll| will) be$
 == weak: Consent in answer to an offer.
     ^(?:(?:oh|well|hmm?|mm|ugh|ha|haha|lol|ah|and|aw|whew|geez|jeez|gosh|man|welp|eh|\.+) )*(?:ok(?:ay|ie)?|sure|fine
@@ -159,7 +160,8 @@ _PHRASES = r"""
     |sorry)\b(?! (?:problem|worries|rush|pressure|doubt|need|hard feelings|haggling|objection|issue|prob|brainer))
     |\bno (?:way|chance|can do|deal)\b|\b(?:can't|cannot|can not|cant|won't|wont|couldn't|wouldn't
     |unable to)\b(?! (?:say no|complain|argue|wait|believe|lose|refuse|beat|regret|thank|disappoint|hurt|find
-    |be disappointed))|\b(?:decline|refuse|reject|unacceptable|ridiculous|insult\w*|lowball\w*|robbery|steep|kidding
+    |be disappointed))|\b(?:decline|refuse|reject|unacceptable|ridiculous|insult\w*|lowball\w*|robbery|steep|(?:do not
+    |don't) agree|kidding
     |joking)\b|\btoo (?:low|much|high|far|little|rich|expensive|steep)\b|\b(?:firm|lowest|bottom line)\b
     |\bnot (?:going|enough|happening|a chance|quite|there|possible|taking|accept\w*|interested|at|for|worth
     |good enough|in)\b|\b(?:afraid|unfortunately|regrettably)\b|\b(?:out of|over|beyond|outside) my (?:budget|range
@@ -217,7 +219,8 @@ _PHRASES = r"""
     |\bi have nothing (?:more|else|further) to offer\b|\bthat's (?:the end|all i can offer|my final answer)\b
     |\bhold out for\b|\bi don't want$|\b(?:don't|doesn't) want it more\b|\bnothing (?:more |else )?to (?:talk about
     |discuss)\b
-    |\btake my chances\b|^(?:i'm |then |ok )?leaving it$|\b(?:she|he|wife|husband|partner|son|daughter|mother
+    |\btake my chances\b|\bnot getting anywhere\b|\bgetting nowhere\b|\bit's a no\b|^(?:i'm |then |ok )?leaving it$
+    |\b(?:she|he|wife|husband|partner|son|daughter|mother
     |father) (?:doesn't
     |does not) (?:want|like|need)\b(?! (?:me|us|you|to))
     |\b(?:have to|must|going to|'ll) say no\b|\bbuy (?:the|a) (?:new|other) one\b
@@ -229,7 +232,9 @@ _PHRASES = r"""
 == gone: The item is sold, given away or kept.
     \b(?:just|already|been|was|it's|is|it is|got|have|has|i|they're|they've
     |we) (?:been |just |already )?sold\b(?! (?:on|if|for you|to you|then|at <#>$|mine|one like|you))|\bsold (?:it|them
-    |mine|already|to (?!you))\b|\bsomeone(?: else)? (?:just |already |has |else )*(?:bought|took|picked|paid|beat
+    |mine|already|to (?!you))\b|\b(?:someone(?: else)?
+    |(?:a|another|the other) (?:guy|man|woman|lady|couple|buyer|person) (?:just
+    |already)) (?:just |already |has |else |came (?:by )?and )*(?:bought|took|picked|paid|beat
     |grabbed|claimed|got|is taking)\b|(?<!you )\b(?:just|already|has been|been) (?:picked|bought|given|reserved|taken
     |claimed|grabbed
     |snapped|promised|gone)\b|\b(?:no longer|not|isn't|not actually) (?:available|for sale)\b|\bunavailable\b
@@ -266,7 +271,7 @@ _PHRASES = r"""
 == others_price: The other side's price, quoted.
     \b(?:you(?:'re| are|r)? (?:asking|said|asked|wanted|listed|offered|want|mentioned|agreed)|your (?:price|asking|ask
     |offer|listing|ad|target(?: price)?|budget)(?: of| is| was| at| says)?|considering (?:my|your) offer
-    |(?:it|ad|listing|post) (?:says|said)|in (?:the|your) (?:ad|listing|post)|listed (?:at|for
+    |(?:it|ad|listing|post) (?:says|said)|listed (?:at|for
     |it|as)|(?:list|listing|listed|asking) price|apart|i see|posted)\b
 == own_offer: An own offer, whatever else the clause says.
     \b(?:let(?:ting)? (?:it|her|them|this|the \w+|him) go|i'd|i would|i'll|i will|i can(?! (?:get|buy|find|order))

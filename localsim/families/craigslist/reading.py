@@ -190,6 +190,7 @@ def _read_sentence(reading: Reading, sentence: str, start: int, prices: list[Pri
         _read_price(reading, price, marked, spot, question)
     said = _read_phrases(marked, question, bool(prices))
     reading.has |= said.has
+    (reading.has.discard if question or marked != "<#>" else reading.has.add)("bare_price")
     if "final_yes" not in said.has:
         reading.has.discard("final_yes")
     if said.percent is not None:
@@ -226,6 +227,9 @@ def _read_phrases(marked: str, question: bool, priced: bool) -> Reading:
     marked = PHRASES["idioms"].sub(lambda match: "_" * len(match[0]), marked)
     # "Could you possibly ..." is politeness, not doubt.
     reading.has |= {mark for mark in _MARKS if PHRASES[mark].search(marked) and not (mark == "hedge" and question)}
+    granted = marked.rpartition(" but ")
+    if granted[1] and assents(granted[2], question=question) and not PHRASES["reject"].search(granted[2]):
+        reading.has.discard("reject")  # "that's low but I'll do it"
     _read_percent(reading, marked)
     confirming = PHRASES["confirming"]
     if question:
