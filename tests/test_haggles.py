@@ -61,6 +61,15 @@ FORMS = """
 100 | 80 | B: 80? | S: That's a bit low but I'll do it.
 100 | 80 | B: 80? | S: I don't see why not.
 100 | 85 | B: 80 | S: I'd lose money at 80. 85. | B: Can't have that. 85.
+700 | 600 | B: is 600 too low? | S: no, its ok
+700 | 650 | B: 600? | S: does 650 work for you | B: it does
+700 | 650 | B: 600 | S: 650 includes the helmet | B: nice, text me your address
+700 | 650 | B: 600 | S: 650 | B: I'd rather pay 600 but ok
+700 | 650 | B: 600 | S: 650 | B: If that's the best you can do then I'll take it.
+700 | 650 | B: 550 | S: I'd have to have 650 | B: I can get that much together by Friday.
+700 | 600 | B: i have 600 in hand | S: 600 will have to do
+700 | 660 | B: 660 | S: hmmmm | B: please | S: lol ok
+700 | unknown | B: is 600 too low? | S: yes
 125 | unknown | S: let's go with $87 | B: Oh no! $87 is way too much. | S: It looks good and sturdy.
 240 | unknown | S: I'd do 220. | B: Hmm, let me measure my window first and I'll text you, okay? | S: Sure, stay cool!
 200 | unknown | S: I can do 179. | B: Deal. | S: I need more time to consider. | B: Let me think about it too.

@@ -102,7 +102,7 @@ _NOT_PLURALS = frozenset(
     """
     is was as works takes gets sounds seems plus tops does has yes thanks thx makes feels pls unless less lets
     let's this us covers means leaves always perhaps its it's that's what's there's he's she's buys helps fits
-    suits obviously sits stands seals happens
+    includes comes gives saves suits obviously sits stands seals happens
     """.split()
 )
 _LIMIT = (

@@ -53,6 +53,7 @@ class Bargain:
         speaker, other = turn.speaker, self._other(turn.speaker)
         self._face(speaker, other)
         self._read_count(plain(turn.action.text))
+        reading = self._answering_doubt(reading, other)
         prices = self.own_offers(speaker, reading, self.standing)
         if reading.has & {"defer", "reopened"}:
             self.deferred = turn.index
@@ -79,6 +80,15 @@ class Bargain:
         answers = self.last != speaker or not own or not (own.priced or own.question)
         name = other if answers and other in self.runs else self.last
         self.previous = (name, self.runs[name])
+
+    def _answering_doubt(self, reading: Reading, other: str) -> Reading:
+        """Return the reading of an answer to "is 600 too low?", where "no" consents and "yes" does not."""
+        if self.previous and self.previous[0] == other and "too_much" in self.previous[1].has:
+            if "denies" in reading.has:
+                return replace(reading, accept="weak", has=reading.has - {"reject"} | {"final_yes"})
+            if reading.accept == "weak":
+                return replace(reading, accept="", has=reading.has - {"assents", "affirm", "final_yes", "all_yes"})
+        return reading
 
     def _remember(self, speaker: str, other: str, reading: Reading, prices: list[float]) -> None:
         """Note a turn for those that answer it."""
@@ -397,7 +407,7 @@ class Bargain:
             last.offers or last.each or last.changes or last.percent or "middle" in last.has or "list_price" in last.has
         )
         stands = speaker not in self.open and bool(self.open)
-        open_offer = offered or "confirming" in last.has or self.pending is not None
+        open_offer = offered or last.has & {"confirming"} or stands and "begs" in last.has or self.pending is not None
         refused = not reading.positive or self.ended is not None or reading.has & {"viewing", "plea", "resigned"}
         if (
             adjacent

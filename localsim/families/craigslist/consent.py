@@ -73,7 +73,8 @@ _ASSENT = _folded(
     |{_LEAD}(?:ok+|okay+|okey(?: dokey)?|okie|ye+s+|ye+a+h?|su+re+|alrighty?|alr|fine|deal|yup+|yep+|mhm+
     |absolutely|no prob(?:lem)?|not a problem|np|right on|roger|10-4)\b
         (?! (?:but|though|i (?:see|understand)))
-    |\b(?:it|that)'?ll do$
+    |\b(?:it|that)'?ll do$|(?:<#>|\bthat|\bit)(?:'ll| will) have to do$|\bbetter than nothing$
+    |{_I}{_SURELY} (?:get|come up with|find) that(?: much)?\b(?! (?:for|at|elsewhere))
     |{_LEAD}(?:for (?:me|us) )?(?:it )?is {_VERY}(?:possible|{_GOOD})(?: (?:for|with) (?:me|us))?(?: too| also)?$
     |\bi want it$|\bi have that$|{_LEAD}we(?:'re| are)? good(?: to go)?(?: then)?$
     |\b(?:i|we) (?:am |are )?agree with (?:your|the|this|that|it|<#>)

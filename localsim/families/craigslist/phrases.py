@@ -32,7 +32,8 @@ _PHRASES = r"""
     (?:(?:oh|well|hm+|mm+|ah|and|so|but|yes|yeah|ok|okay|k|alright|great|cool|nice|thanks|hi|hello|hey|sorry|also|then
     )\b[ ,.!]*)*(?:(?:would|could|can|will|do|does|did|is|are|was|were|has|have|may|shall|should) (?:you|u|i|we|it
     |they|he
-    |she|the|this|that|there|your|my|any|anyone)\b(?! (?:would be|will be))|(?:how|what|whats|what's|when|where|why
+    |she|the|this|that|there|your|my|any|anyone|\$?\d[\d,.]*k?)\b(?! (?:would be|will be))|(?:how|what|whats|what's
+    |when|where|why
     |which|who
     |any|wanna)\b(?! (?:a |an |ever|the heck)))
 == rhetorical: A question that answers itself.
@@ -77,7 +78,8 @@ _PHRASES = r"""
     |wonderful|deal)\b|\b(?:i|we)(?:'ll| can|'d| could)(?: just)? (?:live|work|be happy|go) with (?:that|it|<#>)\b
     |\bi can (?:do|manage|swing|make) (?:that|it)(?: work)?\b|\b(?:i'm|we're|im|am|still) (?:(?:in|sold|game)$|(?:in
     |sold|good|game|happy|okay|ok|fine) (?:with|at|for|on) (?:that|it|this|<#>))|\blet's (?:do|go with|call|settle
-    |shake|make) (?:it|that|this|on|at|the deal|<#>)|\b(?:shake|shook) on (?:it|that)\b|\b(?:count me in|you win
+    |shake|make) (?:it|that|this|on|at|the deal|<#>)|\b(?:shake|shook) on (?:it|that)\b|\b(?:count (?:me in|on me)
+    |you win
     |you've (?:worn|talked|twisted|convinced|sold|won)|you (?:drive|strike) a hard|can't (?:say no|resist
     |refuse)(?: to)? (?:that|this|it|an?|you)|(?:who|how) (?:can|could|would) (?:\w+ )?(?:possibly )?(?:say no|resist
     |refuse|argue)|twist my arm
@@ -145,7 +147,9 @@ _PHRASES = r"""
     \b(?:no|not|never|can't|cannot|cant|won't|wont|don't|dont|doesn't|didn't|isn't|wouldn't|couldn't|aren't|haven't
     |unable|hardly|refuse|without|until|unless|before)\b|n't\b
 == condition: Conditions.
-    \b(?:only )?if (?!so\b|not\b|any|possible\b|only\b)\w+|\bas long as\b|\bprovided\b|\bon (?:one|the) condition\b
+    \b(?:only )?if (?!so\b|not\b|any|possible\b|only\b|i must\b|you (?:say so|insist|must|want)\b
+    |(?:that|it)(?:'s| is) (?:your|the|what|all|really|as)\b)\w+|\bas long as\b|\bprovided\b|\bon (?:one
+    |the) condition\b
     |\bassuming\b|\bunless\b|\bbut only\b|\bonly if\b|\bwhen you (?:add|include|throw)\b
 == if_only: Consent that hangs on a condition alone.
     ^(?:only )?if (?:you|i|we) (?:can |could )?(?:come(?! down| up)|pick|pay (?:cash|now|today)|get it|bring|take it

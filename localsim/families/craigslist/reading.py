@@ -133,7 +133,7 @@ def _without_answers(prices: Sequence[Price], lower: str, before: str) -> list[P
     )
     if asked and not re.search(r"[$]|\bprice|\btake\b", before[asked.end() :]):
         return [price for price in prices if price.explicit or price.start > 25]
-    measured = r"(?:[\s-]?(?:\"|inch|in\b|cm|mm|gb|feet|foot|ft|miles|km|years|lbs?|pounds|am\b|pm\b)|:\d)"
+    measured = r"(?:[\s-]?(?:\"|inch|in\b(?! [a-z])|cm|mm|gb|feet|foot|ft|miles|km|years|lbs?|pounds|am\b|pm\b)|:\d)"
     return [
         price
         for price in prices
@@ -235,6 +235,7 @@ def _read_phrases(marked: str, question: bool, priced: bool) -> Reading:
     if question:
         reading.has |= _true(
             plea=PHRASES["plea"].search(marked),
+            too_much=priced and re.search(r"\btoo (?:much|high|low|little)$", marked),
             confirming=confirming.search(marked),
             other_question=not priced
             and "middle" not in reading.has
@@ -250,6 +251,8 @@ def _read_phrases(marked: str, question: bool, priced: bool) -> Reading:
             price_fine=PHRASES["price_fine"].search(marked) and not denied.search(marked),
             delighted=PHRASES["delighted"].match(marked),
             all_yes=PHRASES["all_yes"].match(marked),
+            denies=not priced
+            and re.match(r"(?:no|nope|nah|not at all|not really|i don't mind|i wouldn't mind)\b", marked),
             begs=PHRASES["begs"].search(marked),
         )
     _read_consent(reading, marked, question)
@@ -281,7 +284,7 @@ def _read_price(reading: Reading, price: Price, marked: str, spot: int, question
     sign = PHRASES["delta_before"].search(clause)
     if PHRASES["side_after"].match(after) or PHRASES["side_before"].search(clause):
         return
-    if price.negated:
+    if price.negated and not (question and re.match(r"\s*(?:be )?(?:way |a bit )?too\b", after)):
         reading.refused_prices.append(price.value)
     elif PHRASES["delta_after"].match(after) or (
         sign and (price.value < 2.5 * reading.least or not re.match(r" (?:for|and (?:it|you))", after))
@@ -319,7 +322,10 @@ def _read_offer(reading: Reading, price: Price, marked: str, spot: int, question
     """Add a price of the speaker's own; a total of the parts replaces them."""
     after = marked[spot + 3 :]
     clause = re.split(r"[,:] |\bbut ", marked[:spot])[-1]
-    if re.search(r"\b(?:was|were|had been) (?:\w+ )?(?:hoping|thinking|planning|looking)\b|\bwanted\b", clause):
+    if re.search(
+        r"\b(?:was|were|had been) (?:\w+ )?(?:hoping|thinking|planning|looking)\b|\bwanted\b|\brather (?:pay|get)\b",
+        clause,
+    ):
         reading.has.add("wished")
     if reading.offers and reading.offers[-1] != price.value and re.search(r"<#>.*\bor\b.*<#>", marked):
         reading.alternatives = True
@@ -381,7 +387,7 @@ def _read_consent(reading: Reading, marked: str, question: bool) -> None:
     if (
         not strength
         and re.search(
-            r"(?:,| so| then| but| guess) (?:yes|yeah|ok|okay|sure|fine|alright|deal|i will|i would)$", marked
+            r"(?:,| so|(?:^| )then| but| guess) (?:yes|yeah|ok|okay|sure|fine|alright|deal|i will|i would)$", marked
         )
         and not question
     ):
@@ -391,7 +397,7 @@ def _read_consent(reading: Reading, marked: str, question: bool) -> None:
         reading.has.add("condition")
     if strength in ("weak", "strong") and not question:
         reading.has.add("final_yes")
-    if strength == "strong" and (PHRASES["condition"].search(marked) or re.search(r"^if\b", marked)):
+    if strength == "strong" and PHRASES["condition"].search(marked):
         reading.has.add("condition")
     reading.accept = strength
 
