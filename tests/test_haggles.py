@@ -35,6 +35,8 @@ FORMS = """
 100 | 80 | B: 75? | S: 85 | B: what about in between? | S: 80 it is
 100 | 75 | B: 75 is my max | S: I suppose I'll take what I can get
 3000 | 2500 | B: two and a half grand? | S: ok
+105 | 60 | B: Hi, how much for the chair? | S: It costs 60 dollars. | B: Ok i take it, deal!
+105 | 70 | S: It costs 120 new. | B: 70? | S: deal
 900 | 900 | B: is it negotiable | S: no sorry it's firm | B: ok i'll pay full price
 900 | 800 | S: I'm asking 900 | B: 800? | S: Only because you're nice.
 900 | 825 | S: I'm asking 900 | B: 800? | S: Add 25 and it's yours | B: ok

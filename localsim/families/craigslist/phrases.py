@@ -281,7 +281,7 @@ _PHRASES = r"""
     \b(?:let(?:ting)? (?:it|her|them|this|the \w+|him) go|i'd|i would|i'll|i will|i can(?! (?:get|buy|find|order))
     |i could(?! (?:get|buy|find|order))|selling|offer you|make it|would you
     |can you|could you|will you|how about|what about|take|my (?:offer|price|limit|max|budget)|thinking|hoping|meet me
-    |lets|let's)\b
+    |lets|let's|(?:it|this|that|mine) costs(?! me\b)(?!.*\b(?:new|online|stores?|elsewhere|repair\w*|fix\w*)\b))\b
 == list_price: Taking the listed price.
     \b(?:asking|full|list|listed|listing|sticker|advertised|original|posted)(?: asking)? price\b(?! (?:is|of
     |seems|looks|too|was|a bit|high)\b)|\bwhat you(?:'re| are) asking\b|\b(?:the|your) ask is (?:fair|fine
