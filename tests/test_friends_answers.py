@@ -320,3 +320,34 @@ def test_a_friend_is_found_by_a_full_description_and_a_name(lines: str, found: b
     scored = {each.name: each for each in scores(Transcript(tuple(said)), loaded.scenario, loaded.answer)}
     assert (scored["success"].value, scored["confirmed"].value) == (found, found)
     assert scored["success"].reason == f"they agree on {'Anton' if found else 'nobody'}"
+
+
+@pytest.mark.parametrize(
+    ("lines", "star"),
+    [
+        ("Do you have a friend who likes calligraphy? / Yes, Jasper likes it.", False),
+        ("Do you have a friend who likes caligraphy? / Yes, Jasper likes it.", False),
+        ("Do you have a friend who likes calligarphy? / Yes, Jasper likes it.", False),
+        ("Do you know a caligrapher? / Yes, Jasper.", False),
+        ("do you know anyone at union textils / yes jasper", False),
+        ("Do you know anyone at Unoin Textiles? / Yes, Jasper.", False),
+        ("I have a friend who likes caligraphy and works at Union Textiles. / Is it Jasper?", False),
+        ("Do you know Jaspar? / Yes, I know Jasper!", False),
+        ("do you know jaspr / Do you mean Jasper?", False),
+        # Something else was asked, or nothing that one could tell from; two errors are another word.
+        ("Do you have a friend who likes jugling? / Yes, Jasper likes it.", True),
+        ("Do you know anyone at Harbor Foods? / Yes, Jasper.", True),
+        ("Do you have a friend who likes kaligraphie? / Yes, Jasper likes it.", True),
+        ("Do you know Caspar? / No, but I know Jasper.", True),
+        ("Do you know Ursla? / Yes, Ursula. And do you know Jasper?", True),
+        ("Hello! / Jasper?", True),
+        # A spelling error adds no star: what is read without the word counts, too.
+        ("Do you know anyone at Harbour Foods or Union Textils? / Yes, Ursula and Jasper.", False),
+        ("Do you know anyone at Union Textiles who likes jugling? / Yes, Jasper.", False),
+    ],
+)
+def test_a_question_with_a_spelling_error_tells_as_much_as_one_without(lines: str, star: bool) -> None:
+    loaded = shipped()["mutual_friends_01"]
+    said = [Turn(at, ("Oscar", "Beatrix")[at % 2], Action("speak", text)) for at, text in enumerate(lines.split(" / "))]
+    scored = {each.name: each for each in scores(Transcript(tuple(said)), loaded.scenario, loaded.answer)}
+    assert scored["unearned_hits"].label == ("Jasper" if star else "")

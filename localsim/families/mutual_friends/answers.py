@@ -154,7 +154,7 @@ def _ends_with_no(before: Turn, name: str) -> bool:
 def _clause_verdict(clause: str, name: str, named: bool) -> tuple[_Verdict, bool]:
     """Return the verdict of one clause about `name`, and False if it is only a guess, such as a doubt."""
     lower = re.sub(r"\s+", " ", re.sub(r"^[\s,\"'*(-]*(?:but |and |though )?", "", plain(clause))).strip()
-    question = lower.endswith("?")
+    question = lower.endswith("?") or phrases.DO_YOU_KNOW.search(lower) is not None
     if phrases.NEUTRAL.search(lower.rstrip(".!?;…")) and not phrases.NO.search(lower):
         return "", False
     bare = _words(lower)
@@ -165,8 +165,8 @@ def _clause_verdict(clause: str, name: str, named: bool) -> tuple[_Verdict, bool
     word = re.escape(plain(name))
     rest = re.sub(rf"^(?:(?:oh|ah|wait|ha|hmm|wow|yes|that|the|and|lol) )*{word}(?:'s)?\b ?", "", bare)
     if phrases.HEDGE.search(bare):
-        return "no", False
-    if named and re.search(rf"\b(?:isn't|is not|it's not|no|zero \w+ called) {word}\b", bare):
+        return ("", False) if named and (question or phrases.ASKS.search(bare)) else ("no", False)
+    if named and not question and re.search(rf"\b(?:isn't|is not|it's not|no|zero \w+ called) {word}\b", bare):
         return "no", True
     if phrases.NO.search(bare) or (named and phrases.NO.search(rest)):
         return ("", False) if question else ("no", bool(phrases.NO.search(phrases.SORRY.sub("", bare))))

@@ -7,7 +7,7 @@ what can be about one person. A wrong join does little harm: whoever uses a desc
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from localsim.conversation.transcript import Turn, plain
@@ -101,6 +101,17 @@ def described(turns: Sequence[Turn], lists: Lists) -> dict[int, Said]:
         found[turn.index] = Said(tuple(told), _affirmed(told), _affirmed(questions))
         asked = text.rstrip().endswith("?")
     return found
+
+
+def asks_for_somebody(text: str) -> bool:
+    """Return True if a text asks for a person by a trait, of whatever value."""
+    clauses = (plain(clause).strip() for clause in _CLAUSES.split(text))
+    return any(_QUESTION.search(clause) and phrases.SOMEBODY_WHO.search(clause) for clause in clauses)
+
+
+def most_exact(descriptions: Collection[Description]) -> list[Description]:
+    """Return the descriptions that are no part of another."""
+    return [one for one in descriptions if not any(one < other for other in descriptions)]
 
 
 def _affirmed(told: Iterable[Told]) -> tuple[Description, ...]:

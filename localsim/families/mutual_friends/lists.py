@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
+from localsim.conversation.episode import Observation
 from localsim.conversation.scenario import Scenario
-from localsim.conversation.transcript import plain
+from localsim.conversation.transcript import Turn, plain
+from localsim.families.mutual_friends import phrases
 
 Description = frozenset[str]
 """Values of different attributes of one person."""
@@ -19,6 +22,9 @@ _AND = re.compile(r"(?:,? and|,) (?=(?:likes|works|lives|attended|studied|prefer
 """Only before a verb: a value may be "Johnson and Johnson" or "University of California, Davis"."""
 _A = r"(?<!as )(?<!i'm )(?<!i am )(?:an?|any|the|my|some|no|one|two|three|other) (?:keen |good |real )?"
 """Words before somebody who does something; who is or works as a baker need not like baking."""
+_WORD = r"[^\W\d_]+"
+_LETTERS = 5
+"""Letters from which a word is known with an error in it."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +34,11 @@ class Lists:
     of: Mapping[str, Mapping[str, tuple[str, ...]]]
 
     @classmethod
-    def read(cls, scenario: Scenario) -> Lists:
-        """Return the lists of a scenario; a friend is the first term of a fact, and the fact's text the description."""
+    def read(cls, scenario: Scenario | Observation) -> Lists:
+        """Return the lists of a scenario, or what a viewer sees of them.
+
+        A friend is the first term of a fact, and the fact's text the description.
+        """
         return cls(
             {
                 agent.name: {fact.terms[0]: _values(fact.text, fact.terms[0]) for fact in agent.facts if fact.terms}
@@ -72,6 +81,28 @@ class Lists:
         """Return the values that a plain text names, each with the words that do."""
         found = ((value, form.search(text)) for value, form in self._forms.items())
         return {value: match[0] for value, match in found if match}
+
+    @cached_property
+    def _words(self) -> dict[str, None]:
+        """The words of names and values, in a fixed order."""
+        texts = [*self.of, *(text for rows in self.of.values() for name, row in rows.items() for text in (name, *row))]
+        words = [word for text in texts for word in re.findall(_WORD, plain(text))]
+        return dict.fromkeys(form for word in words for form in (word, *_doers(word)))
+
+    def spelt(self, text: str) -> str:
+        """Return a text with each word put right that has one spelling error and else is a word of a name or value."""
+        return re.sub(_WORD, self._put_right, text)
+
+    def spelt_in(self, turn: Turn) -> Turn:
+        """Return a turn with its words put right."""
+        return replace(turn, action=replace(turn.action, text=self.spelt(turn.action.text)))
+
+    def _put_right(self, match: re.Match[str]) -> str:
+        word = plain(match[0])
+        if word in self._words or word in phrases.NO_NAMES:
+            return match[0]
+        right = next((each for each in self._words if len(each) >= _LETTERS and _misspells(word, each)), match[0])
+        return right.capitalize() if match[0][0].isupper() else right
 
     def people(self, description: Description) -> set[str]:
         """Return the names, on any list, of the people with all the values."""
@@ -120,3 +151,17 @@ def _form(value: str, *, alone: bool) -> re.Pattern[str]:
     if rest and alone:
         ways.append(rf"(?:at|for|from|with) (?:the )?{re.escape(first)}(?: {re.escape(rest)})?")
     return re.compile(rf"(?<!\w)(?:{'|'.join(ways)})(?!\w)")
+
+
+def _doers(word: str) -> list[str]:
+    """Return the words for who does something and for doing it: "juggler", "jugglers" and "juggles" of "juggling"."""
+    stem = word.removesuffix("ing").removesuffix("y")
+    return [stem + end for end in ("es", "s", "er", "ers")] if stem != word else []
+
+
+def _misspells(word: str, right: str) -> bool:
+    """Return True if one letter is missing, added, wrong or has changed places; not the first: making is not baking."""
+    at = len(os.path.commonprefix((word, right)))
+    found, wanted = word[at:], right[at:]
+    swapped = found[:2] == wanted[1::-1] and found[2:] == wanted[2:]
+    return at > 0 and (swapped or found[1:] in (wanted, wanted[1:]) or found == wanted[1:])

@@ -228,6 +228,10 @@ def _proposed(word: str, before: str, after: str, listing: bool) -> bool:
     )
     if alone is not None and re.match(r"(?:, [\w']+)*,? or [\w']+\s*\?", after):
         return True
+    asked = re.fullmatch(r"(?:\w+,? )?(?:is|was|does|did) (?:the name )?", clause)
+    about = phrases.ABOUT_FRIEND.match(after) if alone or asked else None
+    if about is not None and bool(about["is"]) is bool(alone):
+        return True
     if (
         alone is not None
         and not re.match(r"\w*(?:ed|ing|ly|tion|ous|ful|ble|ive)\b", word)

@@ -167,6 +167,19 @@ HEDGE = re.compile(
     r"|may know|who knows"
     r"|i suppose|i wonder|wish i|if i|know of (?:him|her|them)|know (?:the|that|his|her) name)\b"
 )
+DO_YOU_KNOW = re.compile(r"(?<!how )\b(?:do|did) (?:you|u|ya) (?:(?:also|even|maybe|happen to) )?know\b")
+"""A question, with a question mark or without."""
+ASKS = re.compile(
+    r"^(?:(?:so|or|well|ok|okay|hey|then|hmm?) )*(?:(?:do|does|did|is|are|have|can|could|would) \w+"
+    r"|(?:maybe|perhaps|possibly|i wonder (?:if|whether)) (?:you\b|\w+$))|\b(?:could|might|may) be \w+$"
+)
+"""Words that ask about a name, or guess it, without a question mark: a doubt among them is no answer."""
+ABOUT_FRIEND = re.compile(
+    r"^(?P<is> is| was)? (?:(?:also|too|a|an|one|of|your|our|my|good|close|old|perhaps|maybe) )*"
+    r"(?:friends?\b|yours\b|known\b|familiar\b|(?:sound|seem|ring) (?:familiar|an?y? bell)"
+    r"|(?:someone|somebody|anyone|anybody) (?:that )?you know\b)"
+)
+"""What follows a name in "Is Ann a friend of yours?", "Does Ann sound familiar?" and "Ann is my friend."."""
 NOD = re.compile(
     r"\b(?:nod(?:s|ding)?\b|thumbs[- ]up|high[- ]five|points? (?:excitedly|at (?:her|him)self)|eyes (?:light|lit"
     r"|widen)|beams?\b|claps?\b|grins? and)"
@@ -235,6 +248,11 @@ ANOTHER = re.compile(
     r"|one of mine|one who|my friend (?:likes|works|lives|enjoys))\b"
 )
 """Words that describe a person instead of naming one: what follows is an answer about that person."""
+SOMEBODY_WHO = re.compile(
+    rf"(?:{ANOTHER.pattern}|\b(?:any|some) of your friends|\bany friends?) (?:(?:else|who|that|also|either|whom) )*"
+    rf"(?:{_TRAIT}|working|living|(?:at|from) (?!(?:this|the|all|my|your|our)\b))"
+)
+"""Words that ask for a person by a trait."""
 ANYONE_YOU_KNOW = re.compile(r"^(?:anyone|anybody|someone|somebody) (?:that )?you\b")
 """A question about a person already named."""
 ABOUT_HIM = re.compile(

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
 from localsim.conversation.transcript import Turn
 from localsim.families.mutual_friends.answers import says_no, says_yes
-from localsim.families.mutual_friends.descriptions import MEMORY, Said, described
+from localsim.families.mutual_friends.descriptions import MEMORY, Said, described, most_exact
 from localsim.families.mutual_friends.lists import Description, Lists
 from localsim.families.mutual_friends.mentions import mentions
 from localsim.families.mutual_friends.names import claims, namings
@@ -64,7 +64,8 @@ class _Heard:
     excluded: set[Description] = field(default_factory=set)
     """Descriptions that fit none of the other's friends."""
     asked: tuple[tuple[Description, ...], ...] = ()
-    """What the other last asked for, as it can be read: by the questions alone, or by all that the turn describes."""
+    """What the other last asked for, as it can be read: by the questions alone, or by all that the turn describes; both
+    as it is written, and with spelling errors put right."""
     asked_in: int = 0
     """The turn in which it did."""
 
@@ -105,14 +106,15 @@ def _listening(turns: Sequence[Turn], lists: Lists, heard: Mapping[str, _Heard])
     said = defaultdict(list)
     for index, name, knows in claims(turns, lists.names):
         said[index].append((name, knows))
-    spoken = described(turns, lists)
+    spelt = [lists.spelt_in(turn) for turn in turns]
+    readings = [described(each, lists) for each in ((turns, spelt) if spelt != list(turns) else (turns,))]
     before: Turn | None = None
     for turn in turns:
         if turn.speaker not in lists.of:
             continue
         yield turn
         for listener in heard.keys() - {turn.speaker}:
-            _listen(heard[listener], listener, turn, before, said[turn.index], spoken, lists)
+            _listen(heard[listener], listener, turn, before, said[turn.index], readings, lists)
         before = turn
 
 
@@ -122,26 +124,27 @@ def _listen(
     turn: Turn,
     before: Turn | None,
     said: Sequence[tuple[str, bool]],
-    spoken: Mapping[int, Said],
+    readings: Sequence[Mapping[int, Said]],
     lists: Lists,
 ) -> None:
-    """Add to what the listener has heard every true statement of a turn."""
+    """Add to what the listener has heard every true statement of a turn, as one can understand it."""
     theirs, text = lists.of[turn.speaker], turn.action.text
     denied = {name for name, knows in said if not knows}
     heard.unshared |= {name for name in denied if name in lists.of[listener] and name not in theirs}
-    heard.shared |= {name for name in lists.of[listener].keys() & theirs.keys() - denied if mentions(text, name)} | {
-        name for name, knows in said if knows and name in theirs and name in lists.of[listener]
-    }
-    for each in spoken[turn.index].told:
+    both, spelt = lists.of[listener].keys() & theirs.keys(), lists.spelt(text)
+    heard.shared |= {name for name in both - denied if mentions(spelt, name)}
+    heard.shared |= {name for name, knows in said if knows and name in both}
+    for each in (each for spoken in readings for each in spoken[turn.index].told):
         if each.negative and not lists.fits(turn.speaker, each.description):
             heard.excluded.add(each.description)
         elif not each.negative and lists.fits(turn.speaker, each.description):
             heard.described.setdefault(each.description, False)
-    if spoken[turn.index].asked:
-        heard.asked, heard.asked_in = (spoken[turn.index].questions, spoken[turn.index].asked), turn.index
+    ways = [way for spoken in readings for way in (spoken[turn.index].questions, spoken[turn.index].asked)]
+    if any(ways):
+        heard.asked, heard.asked_in = tuple(ways), turn.index
     if before is None or before.speaker != listener:
         return
-    for description in spoken[before.index].asked:
+    for description in (each for spoken in readings for each in spoken[before.index].asked):
         fits = lists.fits(turn.speaker, description)
         if not fits and says_no(text):
             heard.excluded.add(description)
@@ -152,17 +155,13 @@ def _listen(
 def _asked_for(own: Mapping[str, Sequence[str]], heard: _Heard, now: int) -> list[set[str]]:
     """Return the own friends whom the other side asked for a moment ago, a set for each way to read the question."""
     out = _ruled_out(own, heard)
-    readings = map(_most_exact, heard.asked if now - heard.asked_in <= MEMORY else ())
+    readings = map(most_exact, heard.asked if now - heard.asked_in <= MEMORY else ())
     return [{name for name, row in own.items() if any(one <= set(row) for one in each)} - out for each in readings]
 
 
 def _ruled_out(own: Mapping[str, Sequence[str]], heard: _Heard) -> set[str]:
     """Return the own friends whom the other side has said not to know."""
     return heard.unshared | {name for name, row in own.items() if any(no <= set(row) for no in heard.excluded)}
-
-
-def _most_exact(descriptions: Collection[Description]) -> list[Description]:
-    return [one for one in descriptions if not any(one < other for other in descriptions)]
 
 
 def probability(name: str, agent: str, lists: Lists, heard: _Heard) -> float:
@@ -179,7 +178,7 @@ def probability(name: str, agent: str, lists: Lists, heard: _Heard) -> float:
         return 1.0
     if name not in rest:
         return 0.0
-    described = _most_exact(heard.described)
+    described = most_exact(heard.described)
     if not described or math.comb(len(rest), missing) > _MOST_SETS:
         return missing / len(rest)
     total = fitting = 0.0
