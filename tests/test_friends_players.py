@@ -108,6 +108,7 @@ def is_question(text: str, scenario: str) -> bool:
         ("04", "Do you know Brigid? / Yes, I know Brigid too! / Great!", FOUND),
         ("04", f"Anyone at Maple Press? / {DESCRIBED} / Yes, that's her!", FOUND),
         ("04", f"Do you know anyone who likes juggling and works at Maple Press? / {DESCRIBED} / Cool.", FOUND),
+        ("04", "Do you know Brigid? / Yes, I know Brigid too! / The one at Maple Press?", FOUND),
         ("04", "Do you know Brigid? / Yes, I know Brigid too! / And Rufus?", f"No, I do not know Rufus. {FOUND}"),
         ("04", "Do you know Brigid? / Yes, I know Brigid too! / And Cora?", "Yes, I know Cora too!"),
         ("04", "Hello! / Do you know Brigid? / No, but I know Rufus.", f"No, I do not know Rufus. {ASKS}"),

@@ -91,7 +91,7 @@ def _friends_turn(seen: Observation, rng: random.Random, candidates: list[str]) 
             return Action("speak", f"I know {listed(fitting)}. {' '.join(own[name] for name in fitting)}")
         if put:
             answer = f"No, I do not know {listed(put, 'or')}. "
-        elif wanted is not None:
+        elif wanted == []:
             answer = "No, not that I know. "
         if found:
             return leave(seen, f"{answer}What a small world! I will tell them that we met. Goodbye!")
