@@ -58,6 +58,8 @@ def test_a_difference_is_found_only_by_its_test() -> None:
     assert (
         floor.sentences[0].endswith("; take easier checks or a larger model.") and "design" not in floor.sentences[-1]
     )
+    top = headline(DATA, [replace(fewer, levels=(1.0, 1.0), test=fewer.test._replace(difference=0.0, p=1.0))])
+    assert top.sentences[0].endswith("changes; the number of turns may."), "a page names no option"
     neither = headline(DATA, [replace(fewer, test=fewer.test._replace(p=0.2))]).sentences
     assert neither[0] == (
         "Mutual friends: no effect of seeing every side on success was found: 80% in agents, 50% in mindreaders "
@@ -155,8 +157,8 @@ def test_tasks_without_success_are_not_said_to_lack_modes() -> None:
 def test_too_few_scenarios_are_named() -> None:
     row = compared("information", 0.5, 0.5, p_least=0.5, scenarios=2, low=None, high=None)
     assert (
-        "2 scenarios are too few to tell whether seeing every side changes success (+50 points): p cannot be below "
-        in (headline(DATA, [row]).sentences[0])
+        "2 scenarios are too few to tell whether seeing every side changes success (+50 points): chance can make "
+        "any difference between so few (p is at least .500)" in headline(DATA, [row]).sentences[0]
     )
 
 
@@ -188,7 +190,7 @@ def test_each_pair_has_its_own_number_of_scenarios() -> None:
     first, second = told.split("; ")
     assert first.startswith("no effect of learning on success") and first.endswith("(12 scenarios)")
     assert second.startswith("5 scenarios are too few to tell whether scripts changes success (+30 points")
-    assert second.endswith(": p cannot be below .062.")
+    assert second.endswith(": chance can make any difference between so few (p is at least .062).")
     one, other, *_ = headline(DATA, [compared("information", 0.3, 0.01), few]).sentences
     assert one.endswith("12 scenarios).") and ": 5 scenarios are" in other
 

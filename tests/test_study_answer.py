@@ -71,7 +71,7 @@ def test_the_correction_counts_and_few_scenarios_are_named() -> None:
     assert corrected.startswith("no effect of it on success was found: +50 points")
     assert corrected.endswith("which does not survive the correction over 20 primary outcomes: p .010 becomes .200.")
     few = sentence({"it": row(PAIRS[0], 0.5, 0.06, scenarios=4, p_least=0.125)})
-    assert few.startswith("4 scenarios are too few to tell") and few.endswith("p cannot be below .125.")
+    assert few.startswith("4 scenarios are too few to tell") and few.endswith("so few (p is at least .125).")
     one = sentence({"it": row(PAIRS[0], 0.5, None, scenarios=1, low=None, high=None, p_least=1.0)})
     assert one == "one scenario cannot tell whether it changes success (+50 points)."
 

@@ -258,13 +258,12 @@ def effect(cause: str, found: Finding, heading: str) -> str:
     if found.scenarios == 1:
         return f"one scenario cannot tell whether {cause} changes {heading} ({known})"
     if found.flat:
-        contrast = next((name for name, each in CAUSES.items() if each == cause), "information")
-        help_ = f"turns may (--primary turns:{contrast})" if found.levels[0] else "take easier checks or a larger model"
+        help_ = "the number of turns may" if found.levels[0] else "take easier checks or a larger model"
         return f"{found.flat} ({known}, {found.many}), so {heading} cannot tell what {cause} changes; {help_}"
     if found.too_few:
         return (
-            f"{found.many} are too few to tell whether {cause} changes {heading} ({known}): p cannot "
-            f"be below {p_text(found.p_least)}"
+            f"{found.many} are too few to tell whether {cause} changes {heading} ({known}): chance can make "
+            f"any difference between so few (p is at least {p_text(found.p_least)})"
         )
     if found.alike:
         return f"{cause} changed {heading} by {known} in all {found.many}, so it has no interval{_only(found)}"
