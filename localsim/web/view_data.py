@@ -8,12 +8,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from localsim.backends.endpoint import sent
+from localsim.backends.person import NAME
 from localsim.conversation.episode import CONDITIONS, PEOPLE
 from localsim.conversation.grants import condition_name
 from localsim.conversation.transcript import NARRATOR
 from localsim.errors import InvalidInput
 from localsim.families import family_of, in_order, title_of
 from localsim.families.base import Verdict
+from localsim.families.language import has_foreigner
 from localsim.families.mentions import Mention
 from localsim.reports import sections
 from localsim.reports.compose.alone import beginning
@@ -30,6 +32,7 @@ from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode, load_episode, prompt_of, prompts_of
 from localsim.store.journal import journal_folder, read_journal
 from localsim.store.queries import pages as page_queries
+from localsim.store.queries import runs as run_queries
 from localsim.store.queries.pages import Attempt, EpisodeFilter, EpisodeRow, RunRow, Sibling
 
 Row = dict[str, Any]
@@ -59,6 +62,8 @@ class Told:
     """What its report begins with."""
     tables: Sequence[Table]
     """The measures of each game beside random and best scripted play; what judges answered by rubrics, and chose."""
+    foreign: int
+    """Talks that people wrote in another language than the scenario's."""
 
 
 def answer(store: Store, run_id: str) -> Told:
@@ -72,10 +77,21 @@ def answer(store: Store, run_id: str) -> Told:
         played = references.of_run(store, run_id, data.run.seed) if data.run.status != "running" else ()
         games = sections.games(replace(data, references=played))
         asked = sections.judged(replace(data, rubrics=rubric_rows(store, run_id), choices=choices(store, run_id)))
-        found = _ANSWERS[key] = Told(opening(data), [*games, *asked])
+        found = _ANSWERS[key] = Told(opening(data), [*games, *asked], _foreign(store, run_id))
         while len(_ANSWERS) > _ANSWERS_KEPT:
             _ANSWERS.popitem(last=False)
     return found
+
+
+def _foreign(store: Store, run_id: str) -> int:
+    if not run_queries.run_facts(store, run_id)["people"]:
+        return 0
+    return sum(in_other_language(load_episode(store, each)) for each in page_queries.episode_ids(store, run_id))
+
+
+def in_other_language(episode: StoredEpisode) -> bool:
+    """True for a talk in which a person wrote in another language than the scenario's, which the rules do not read."""
+    return NAME in episode.model and has_foreigner(episode.transcript.turns, episode.scenario)
 
 
 def answer_is_near(store: Store, run: RunRow) -> bool:
@@ -257,6 +273,11 @@ class MarkedEpisode:
     def lucky(self) -> bool:
         """True if its untold hits are luck, since nobody sees the other side."""
         return is_lucky(self.episode)
+
+    @property
+    def foreign(self) -> bool:
+        """True if a person wrote in another language than the scenario's."""
+        return in_other_language(self.episode)
 
     @property
     def strange(self) -> bool:
