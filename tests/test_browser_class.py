@@ -35,6 +35,7 @@ LAST_LINE_IN_VIEW = """(() => {
     return top >= 0 && bottom <= bar.getBoundingClientRect().top + 1;
 })()"""
 PHONE, PROJECTOR = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
+SMALL = {"width": 360, "height": 640}
 
 
 @contextmanager
@@ -149,24 +150,36 @@ def _reveal_by_keyboard(projector: Page, scheme: str, t: Phrases) -> None:
     projector.set_viewport_size(PROJECTOR)  # type: ignore[arg-type]
 
 
-def test_both_sides_are_in_reach_on_a_phone_and_a_lost_class_says_so(browser: Browser, tmp_path: Path) -> None:  # noqa: F811
-    with class_served(tmp_path / "s.duckdb") as (hall, base):
-        pages = [browser.new_context(viewport=PHONE).new_page() for _ in range(4)]  # type: ignore[arg-type]
+@pytest.mark.parametrize(("size", "language"), [(PHONE, "en"), (SMALL, "en"), (SMALL, "de")])
+def test_both_sides_are_in_reach_on_a_phone_and_a_lost_class_says_so(
+    browser: Browser,  # noqa: F811
+    tmp_path: Path,
+    size: Any,
+    language: str,
+) -> None:
+    t = find(language)
+    with class_served(tmp_path / "s.duckdb", language=language) as (hall, base):
+        pages = [browser.new_context(viewport=size).new_page() for _ in range(4)]
         for page in pages:
             page.goto(f"{base}/class?token={hall.opening.access}")
-            page.click("text=Take a seat")
+            page.click(f"text={t.plain('join.seat')}")
         minds = next(live for live in hall.live.values() if live.meeting.mode == "mindreaders")
         page = pages[min(minds.meeting.people.values()) - 1]
-        page.wait_for_selector("text=Your goal.")
-        role = page.locator("h1").inner_text().removeprefix("You are ")
-        assert page.get_by_role("radio", name="Your side").is_checked(), "the own side comes first"
+        page.wait_for_selector(f"text={t.plain('talk.goal')}")
+        role = minds.meeting.role_of(min(minds.meeting.people.values()))
+        assert page.get_by_role("radio", name=t.plain("talk.your_side")).is_checked(), "the own side comes first"
         for agent in sorted(minds.spec.scenario.agents, key=lambda agent: agent.name != role):
-            name = "Your side" if agent.name == role else agent.name
-            page.get_by_role("radio", name=name).press("Space")
+            name = t.plain("talk.your_side") if agent.name == role else agent.name
+            page.get_by_role("radio", name=name).click()
+            page.wait_for_timeout(100)
             bar = page.locator("form.reach").bounding_box()
             for fact in agent.facts:
                 line = page.locator(".panel:visible").get_by_text(fact.text, exact=True).bounding_box()
-                assert bar and line and line["y"] + line["height"] <= bar["y"], f"{fact.text} is covered"
+                assert bar and line and 0 <= line["y"], f"{fact.text} is out of view"
+                assert line["y"] + line["height"] <= bar["y"], f"{fact.text} is covered"
+            assert bar["y"] + bar["height"] <= size["height"] + 1, "the reply is in view beside the list"
+        tick = page.locator(".reach .tick").bounding_box()
+        assert tick and tick["height"] < 60, "the way to end the talk takes two lines"
         assert not page.locator("[data-lost]").is_visible()
     page.wait_for_selector("[data-lost]:visible")
     for page in pages:

@@ -170,6 +170,14 @@ def test_the_sheets_say_what_a_lesson_needs(tmp_path: Path, language: str) -> No
     assert ("agents, mindreaders" in solved) is (language != "en")
     for sheet in (handed, solved):
         assert (">friend in common</" in sheet) is (language != "en"), "the scenarios are in English"
+        assert ">target price</" not in sheet
+    assert "localsim play --open" + (f" --language {language}" if language != "en" else "") in said
+    with hall_at(tmp_path / "b.duckdb", "craigslist_01") as hall, app_of(hall, language) as teacher:
+        teacher.get(f"/class/teacher?key={hall.opening.teacher}")
+        for part in ("students", "solution"):
+            sheet = teacher.get(f"/class/sheets?only={part}").text
+            assert (">target price</" in sheet) is (">untold hit</" in sheet) is (language != "en")
+            assert ">friend in common</" not in sheet, "the words of a bargain"
 
 
 def test_the_own_side_stands_first_on_a_phone_that_sees_both(tmp_path: Path) -> None:

@@ -19,7 +19,8 @@ from localsim.web.classroom import begin, results
 from localsim.web.classroom.begin import serve_form
 from localsim.web.classroom.form_pages import FORM
 from localsim.web.classroom.hall import Wish
-from tests.test_class import free_port
+from localsim.web.classroom.telltale import PREPARED
+from tests.test_class import app_of, free_port, hall_at
 from tests.web_server import field
 
 CHOICE: dict[str, Any] = {
@@ -54,6 +55,7 @@ def test_a_form_begins_the_class_that_the_command_line_begins(tmp_path: Path, mo
                     return
                 assert "Eine Klasse starten" in page and '<option value="es" lang="es">Español' in page
                 assert 'value="mutual_friends_01" selected' in page
+                assert not any(f'value="{name}"' in page for name in PREPARED), "part 2 of the lesson shows them"
                 assert ">immer programmierte Spieler<" in page and "Scripted players" not in page
                 csrf = field(page, "csrf")
                 for wrong in WRONG:
@@ -96,6 +98,15 @@ def test_a_form_begins_the_class_that_the_command_line_begins(tmp_path: Path, mo
     resumed = True
     serve_form(store, replace(start, language="en"), told.append, open_browser=False)
     assert served[1].state.hall.opening.run_id == opening.run_id and served[1].state.hall.opening.language == "de"
+
+
+@pytest.mark.parametrize(("host", "scans"), [("127.0.0.1", False), ("192.168.1.20", True)])
+def test_only_a_class_that_phones_can_reach_shows_a_code_to_scan(tmp_path: Path, host: str, scans: bool) -> None:
+    with hall_at(tmp_path / "r.duckdb") as hall, app_of(hall, "de") as projector:
+        hall.opening = replace(hall.opening, host=host)
+        page = projector.get(f"/class/teacher?key={hall.opening.teacher}").text
+        assert ("Scanne den Code" in page) is ("<svg" in page) is scans
+        assert ("Eine Probe: Nimm einen Platz in einem privaten Fenster" in page) is not scans
 
 
 def test_options_of_a_class_without_a_scenario_are_not_lost_in_silence() -> None:

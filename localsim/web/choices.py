@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from localsim.conversation.scenario import Scenario
@@ -20,9 +20,9 @@ class Group:
     """True if the models that localsim ships were taught its task; they play the others poorly."""
 
 
-def by_family() -> list[Group]:
+def by_family(without: Collection[str] = ()) -> list[Group]:
     """The scenarios that ship, by family; those that models were taught come first."""
-    every = [loaded.scenario for loaded in shipped().values()]
+    every = [loaded.scenario for name, loaded in shipped().items() if name not in without]
     groups = []
     for name in in_order(scenario.family or EVERYDAY.name for scenario in every):
         family = family_of(name)

@@ -28,14 +28,16 @@ class PlayedTalk:
     family: str | None
     decided: int | None
     """The last turn that is evidence of its success; None without success or evidence."""
+    model: str
+    """Who played it."""
 
 
 @dataclass(frozen=True)
 class StoredBet:
     """A bet of a player."""
 
-    mode: Mode
-    """The mode of the talk that it is about."""
+    episode_id: str
+    """The talk that it is about."""
     value_json: str
 
 
@@ -53,7 +55,7 @@ def talks_of_run(store: Store, run_id: str) -> list[PlayedTalk]:
         PlayedTalk,
         "SELECT e.episode_id, e.scenario_id, e.mode, e.status, e.stop_reason, e.error, e.turns, "
         "e.success::DOUBLE AS success, CASE WHEN p.value >= 1 THEN '' WHEN p.value < 1 THEN p.label END AS fault, "
-        "e.family, (SELECT max(list_max(c.turns_json::JSON::INTEGER[])) FROM v_scores c WHERE c.name = 'success' "
+        "e.family, e.model, (SELECT max(list_max(c.turns_json::JSON::INTEGER[])) FROM v_scores c WHERE c.name = 'success' "
         "AND c.episode_id = e.episode_id AND c.agent IS NULL AND c.newest AND c.value = 1) AS decided "
         "FROM v_episodes e LEFT JOIN v_scores p ON p.episode_id = e.episode_id AND p.name = 'plays' AND p.newest "
         "WHERE e.run_id = ? ORDER BY e.mode, e.episode_id",
@@ -65,7 +67,7 @@ def bets_of_run(store: Store, run_id: str) -> list[StoredBet]:
     """The bets of the players of a run."""
     return store.select(
         StoredBet,
-        "SELECT mode_1 AS mode, value_json FROM v_annotations "
+        "SELECT item_id AS episode_id, value_json FROM v_annotations "
         "WHERE task = 'bet' AND run_id = ? ORDER BY item_id, rater",
         [run_id],
     )

@@ -16,6 +16,7 @@ from localsim.scenarios.find import shipped
 from localsim.web.choices import by_family
 from localsim.web.classroom.hall import MOST_SEATS, Form, Wish
 from localsim.web.classroom.seats import MODES
+from localsim.web.classroom.telltale import PREPARED
 from localsim.web.guard import HOST, SentForm, number_in, posted
 from localsim.web.phrases.table import Refused, find, languages
 from localsim.web.render import page
@@ -49,7 +50,7 @@ def _page(request: Request, given: Mapping[str, str], scenarios: tuple[str, ...]
         problem=problem,
         last=form.last,
         tongue=find(form.last.wish.language).name if form.last else "",
-        groups=by_family(),
+        groups=by_family(without=PREPARED),
         chosen_scenarios=scenarios,
         modes=tuple(_MODES),
         partners=players(PREFIX),

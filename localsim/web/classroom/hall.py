@@ -132,8 +132,7 @@ class Hall(Floor):
         """Keep the bet of a seat on what the players of another talk saw. Raises Refused."""
         with self.changed:
             live = self._bets_after(seat)
-            read = self.live.get(about)
-            if read is None or not read.completed or not self.register.is_apart(seat.number, about):
+            if about not in self._to_bet_on(seat):
                 raise Refused("not_to_read")
             self._record("bet", seat=seat.number, talk=live.meeting.number, about=about, saw=saw)
 
@@ -141,24 +140,34 @@ class Hall(Floor):
         """The talk of others on which a seat bets next; None as long as there is none.
 
         A player knows what their own talk let them see, so they bet on a talk of others: on one of the same scenario,
-        as its answer tells them nothing new, and on the one that the fewest have read. The talk that was drawn beside
-        their own has the other mode, so it is left out.
+        as its answer tells them nothing new, and on the one that the fewest have read; on one with the computer only
+        if no other is left.
         """
         with self.changed:
             every = [bet.about for each in self.register.seats.values() for bet in each.bets.values()]
             read, own = Counter(every), {bet.about for bet in seat.bets.values()}
-            others = [
-                live
-                for live in self.live.values()
-                if live.completed and len(live.turns) > 1 and live.meeting.number not in own
-                and self.register.is_apart(seat.number, live.meeting.number)
-            ]  # fmt: skip
             scenario = self.register.meetings[seat.talk or 0].scenario
-            return min(
-                others,
-                key=lambda live: (live.meeting.scenario != scenario, read[live.meeting.number], live.meeting.number),
-                default=None,
-            )
+
+            def place(live: Live) -> tuple[bool, bool, int, int]:
+                number = live.meeting.number
+                return bool(live.computers), live.meeting.scenario != scenario, read[number], number
+
+            others = (live for number, live in self._to_bet_on(seat).items() if number not in own)
+            return min((live for live in others if len(live.turns) > 1), key=place, default=None)
+
+    def is_one_to_come(self, seat: Seat) -> bool:
+        """True if a talk of others goes on, on which a seat can bet when it has ended. Only under the lock."""
+        return any(not live.ended and self.register.is_apart(seat.number, n) for n, live in self.live.items())
+
+    def _to_bet_on(self, seat: Seat) -> dict[int, Live]:
+        """The talks of others that are judged. The one that was drawn beside an own one has the other mode: it is not
+        among them.
+        """
+        return {
+            number: live
+            for number, live in self.live.items()
+            if live.completed and not live.foreign and self.register.is_apart(seat.number, number)
+        }
 
     @cached_property
     def scripted(self) -> Telltale | None:

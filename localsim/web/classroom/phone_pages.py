@@ -109,7 +109,7 @@ def part(request: Request) -> Response:
     """The part of a phone's page that changes; it asks for the whole page when the state is another one."""
     values = _state(request)
     state = values["state"]
-    if state != request.query_params.get("on"):
+    if values["on"] != request.query_params.get("on"):
         return page(request, "class/still", changed=True)
     if state not in ("wait", "talk", "done"):
         return page(request, "class/still", changed=False)
@@ -122,7 +122,10 @@ def _state(request: Request) -> dict[str, Any]:
     with hall.changed:
         seat = _seat(request)
         state = state_of(hall, seat)
-        return {"state": state, "seat": seat, **_values(request, seat, state)}
+        # What the reveal shows changes with each talk that ends after it.
+        over = sum(live.ended for live in hall.live.values())
+        on = f"{state}-{over}" if state in ("reveal", "ended") else state
+        return {"state": state, "on": on, "seat": seat, **_values(request, seat, state)}
 
 
 def _values(request: Request, seat: Seat | None, state: str) -> dict[str, Any]:
@@ -135,6 +138,7 @@ def _values(request: Request, seat: Seat | None, state: str) -> dict[str, Any]:
         "guesses": telling.NAMES,
         "tongues": set(hall.tongues.values()),
         "partner": partner_of(hall),
+        "sight": telling.sight_of(hall.opening.computer),
         "live": live,
         "problem": bool(hall.problem),  # its words may name modes and models: for the projector alone
     }
@@ -152,7 +156,7 @@ def _values(request: Request, seat: Seat | None, state: str) -> dict[str, Any]:
     if state in ("read", "done"):
         read = hall.to_read(seat) if len(hall.opening.modes) > 1 else None
         values |= {
-            "others": any(hall.register.is_apart(seat.number, number) for number in hall.live),
+            "others": hall.is_one_to_come(seat),
             "left": hall.register.has_left(seat.number),
             "unbet": sum(live.meeting.number not in hall.register.seats[n].bets for n in live.meeting.people.values())
             if live and bet
@@ -162,8 +166,8 @@ def _values(request: Request, seat: Seat | None, state: str) -> dict[str, Any]:
             "read_colours": marks.colours(read.spec.scenario.names) if read else {},
         }
     if state in ("reveal", "ended"):
-        rows = results.by_mode(hall)
-        values |= revealed_in(hall, rows, t) | {
+        rows, apart = results.by_mode(hall)
+        values |= revealed_in(hall, rows, apart, t) | {
             "truths": {question: results.truth(rows, question) for question in values["questions"]},
             "bet": bet,
             "about": hall.live[bet.about] if bet and bet.about is not None else None,
@@ -203,15 +207,19 @@ def partner_of(hall: Hall) -> str:
     return "replayed" if is_earlier(hall.opening.computer) else "computer" if hall.opening.alone else "phone"
 
 
-def revealed_in(hall: Hall, rows: Sequence[results.ModeRow], t: Phrases) -> dict[str, Any]:
+def revealed_in(
+    hall: Hall, rows: Sequence[results.ModeRow], apart: Sequence[results.ModeRow], t: Phrases
+) -> dict[str, Any]:
     """What the reveal shows on phones and projector. Only under the lock."""
-    own = found_in(hall.live.values())
+    count, _ = results.parted(results.outcomes(hall))
+    own = found_in(hall.live[number] for number in count)
     families = [family_of(loaded.scenario.family) for loaded in hall.scenarios]
     judged = all(family.hits for family in families)
     return {
         "finding": telling.finding(rows, t),
         "certainty": telling.certainty(rows, t),
         "doubt": telling.certainty(rows, t, "hits"),
+        "computer_talks": telling.computer_sentence(rows, apart, hall.opening.computer, t),
         "foreign_talks": telling.foreign_sentence(hall.live.values(), hall.tongues, t),
         "tongue_of": hall.tongues,
         "picture": picture(rows),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from statistics import fmean, variance
+from typing import TypeVar
 
+from localsim.backends.person import NAME
 from localsim.conversation.episode import Mode
 from localsim.families import family_of
 from localsim.families.base import SUCCESS
@@ -18,9 +20,10 @@ from localsim.families.language import has_foreigner
 from localsim.reports.evidence import playing
 from localsim.stats.intervals import CONFIDENCE, Estimate, share, t_quantile
 from localsim.store.database import Store
-from localsim.store.episodes import load_episode, transcript_of
+from localsim.store.episodes import load_episode
 from localsim.store.queries import classes as queries
 from localsim.web.classroom.hall import Hall
+from localsim.web.classroom.replaying import is_earlier
 from localsim.web.classroom.seats import GUESSES, MODES, Guess, Question
 from localsim.web.floor.state import Live
 
@@ -28,6 +31,8 @@ SAME = {"turns": 1.0, "hits": 0.1}
 """Modes whose means differ by less than this have no difference: turns, and a share of talks."""
 FEWEST = 3
 """With fewer talks of a mode no bet is decided: one talk would decide it."""
+Key = TypeVar("Key", int, str)
+"""What names a talk: its number, or its episode."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,8 @@ class Outcome:
     """The worst fault of a talk that does not play; '' if it plays, None if that is not scored."""
     hit: bool | None = None
     """True if a line in it could not be known from the talk; None if that is not judged."""
+    computer: bool = False
+    """True if a program played a role."""
 
     def beats(self, other: Outcome) -> bool:
         """Return True if this talk alone reached its goal, or both did and this one in fewer turns."""
@@ -57,7 +64,6 @@ class ModeRow:
 
     mode: Mode
     talks: Sequence[Outcome] = ()
-    going: int = 0
 
     @property
     def finished(self) -> int:
@@ -103,19 +109,26 @@ class BetRow:
     unseen: int
     right: int
 
+    @property
+    def count(self) -> int:
+        """All of them."""
+        return self.saw + self.unseen
+
 
 @dataclass(frozen=True)
 class Bets:
     """All bets of a class."""
 
-    rows: tuple[BetRow, ...]
+    rows: Sequence[BetRow]
     on: Mapping[Question, Mapping[Guess, int]]
     """Question -> answer -> bets on it."""
+    beside: Sequence[BetRow] = ()
+    """Bets on talks that stand apart (`parted`)."""
 
     @property
     def count(self) -> int:
         """The number of bets on what the players of a talk saw."""
-        return sum(row.saw + row.unseen for row in self.rows)
+        return sum(row.count for row in self.rows)
 
     @property
     def right(self) -> int:
@@ -151,58 +164,75 @@ def questions(hall: Hall) -> tuple[Question, ...]:
     return tuple(asked) if len(hall.opening.modes) > 1 else ()
 
 
-def by_mode(hall: Hall) -> list[ModeRow]:
-    """The talks of this class so far, a row for each mode."""
+def by_mode(hall: Hall) -> tuple[list[ModeRow], list[ModeRow]]:
+    """The talks of this class so far, a row for each mode: those that count, and those that stand apart."""
     with hall.changed:
-        done = _outcomes(hall)
-        going = Counter(live.meeting.mode for live in hall.live.values() if not live.ended)
-    return [_row(mode, done, going[mode]) for mode in MODES]
+        count, apart = parted(outcomes(hall))
+    return _rows(count.values()), _rows(apart.values())
 
 
-def _row(mode: Mode, done: Sequence[Outcome], going: int = 0) -> ModeRow:
-    return ModeRow(mode, [talk for talk in done if talk.mode == mode], going)
+def parted(talks: Mapping[Key, Outcome]) -> tuple[dict[Key, Outcome], dict[Key, Outcome]]:
+    """Split talks into those that count and those with the computer, which stand apart; if all are, they count."""
+    alone = all(talk.computer for talk in talks.values())
+    count = {key: talk for key, talk in talks.items() if alone or not talk.computer}
+    return count, {key: talk for key, talk in talks.items() if key not in count}
+
+
+def _rows(done: Iterable[Outcome]) -> list[ModeRow]:
+    talks = list(done)
+    return [ModeRow(mode, [talk for talk in talks if talk.mode == mode]) for mode in MODES]
 
 
 def bets_of(hall: Hall) -> Bets:
-    """The bets of this class so far."""
+    """The bets of this class so far; one on a talk that does not count is left out."""
     with hall.changed:
+        count, apart = parted(outcomes(hall))
         placed = [bet for seat in hall.register.seats.values() for bet in seat.bets.values()]
-        read = [
-            (hall.register.meetings[bet.about].mode, bet.saw)
-            for bet in placed
-            if bet.about is not None and bet.saw is not None
-        ]
-    return _bets(read, {"turns": [bet.turns for bet in placed], "hits": [bet.hits for bet in placed]})
+    read = [(bet.about, bet.saw) for bet in placed if bet.about is not None and bet.saw is not None]
+    on: dict[Question, Sequence[str | None]] = {
+        "turns": [bet.turns for bet in placed],
+        "hits": [bet.hits for bet in placed],
+    }
+    return Bets(_bet_rows(count, read), _bet_counts(on), _bet_rows(apart, read))
 
 
-def _bets(read: Sequence[tuple[str, bool]], on: Mapping[Question, Sequence[str | None]]) -> Bets:
-    """All bets, from those on talks that were read (their mode, and if both sides saw everything) and on the modes."""
+def _bet_rows(talks: Mapping[Key, Outcome], read: Sequence[tuple[Key, bool]]) -> list[BetRow]:
+    """The bets on some talks, from all bets on talks that were read: which one, and if both sides saw everything."""
     rows = []
     for mode in MODES:
-        saw = sum(said for each, said in read if each == mode)
-        unseen = sum(not said for each, said in read if each == mode)
-        rows.append(BetRow(mode, saw, unseen, saw if mode == "mindreaders" else unseen))
-    counts = {question: {guess: given.count(guess) for guess in GUESSES} for question, given in on.items()}
-    return Bets(tuple(rows), counts)
+        said = [saw for about, saw in read if about in talks and talks[about].mode == mode]
+        rows.append(BetRow(mode, sum(said), len(said) - sum(said), said.count(mode == "mindreaders")))
+    return rows
+
+
+def _bet_counts(on: Mapping[Question, Sequence[str | None]]) -> Mapping[Question, Mapping[Guess, int]]:
+    return {question: {guess: given.count(guess) for guess in GUESSES} for question, given in on.items()}
 
 
 def earlier(store: Store, run_id: str) -> Earlier:
-    """The talks and bets of an earlier class, from the database, without talks in another language."""
-    done = [
-        Outcome(talk.scenario_id, talk.mode, talk.success, counted(talk.family, talk.turns, talk.decided), talk.fault)
+    """The talks and bets of an earlier class that count, from the database."""
+    done = {
+        talk.episode_id: Outcome(
+            talk.scenario_id, talk.mode, talk.success, counted(talk.family, talk.turns, talk.decided), talk.fault,
+            computer=talk.model != NAME,
+        )
         for talk in queries.talks_of_run(store, run_id)
         if talk.status == "completed" and not _foreign(store, talk.episode_id)
-    ]
-    values = [(bet.mode, json.loads(bet.value_json)) for bet in queries.bets_of_run(store, run_id)]
-    read = [(mode, bool(value["saw"])) for mode, value in values if value.get("saw") is not None]
-    given = {"turns": [value.get("turns") for _, value in values], "hits": [value.get("hits") for _, value in values]}
-    scored = [talk for talk in done if talk.success is not None]
-    return Earlier(run_id, [_row(mode, done) for mode in MODES], _bets(read, given), scored)  # type: ignore[arg-type]
+    }  # fmt: skip
+    count, _ = parted(done)
+    values = [(bet.episode_id, json.loads(bet.value_json)) for bet in queries.bets_of_run(store, run_id)]
+    read = [(about, bool(value["saw"])) for about, value in values if value.get("saw") is not None]
+    on: dict[Question, Sequence[str | None]] = {
+        "turns": [value.get("turns") for _, value in values],
+        "hits": [value.get("hits") for _, value in values],
+    }
+    scored = [talk for talk in count.values() if talk.success is not None]
+    return Earlier(run_id, _rows(count.values()), Bets(_bet_rows(count, read), _bet_counts(on)), scored)
 
 
 def _foreign(store: Store, episode_id: str) -> bool:
     stored = load_episode(store, episode_id)
-    return has_foreigner(transcript_of(stored.turns).turns, stored.scenario)
+    return has_foreigner(stored.transcript.turns, stored.scenario)
 
 
 def outcome_of(live: Live) -> Outcome | None:
@@ -212,7 +242,8 @@ def outcome_of(live: Live) -> Outcome | None:
     scenario = live.spec.scenario
     hit = bool(live.hits) if family_of(scenario.family).hits else None
     turns = counted(scenario.family, len(live.turns), live.decided)
-    return Outcome(scenario.id, live.meeting.mode, live.success, turns, live.fault, hit)
+    computer = any(model != NAME and not is_earlier(model) for model in live.spec.models.values())
+    return Outcome(scenario.id, live.meeting.mode, live.success, turns, live.fault, hit, computer)
 
 
 def counted(family: str | None, turns: int, decided: int | None) -> int:
@@ -223,8 +254,10 @@ def counted(family: str | None, turns: int, decided: int | None) -> int:
     return turns if decided is None or not family_of(family).hits else decided + 1
 
 
-def _outcomes(hall: Hall) -> list[Outcome]:
-    return [talk for talk in map(outcome_of, hall.live.values()) if talk is not None]
+def outcomes(hall: Hall) -> dict[int, Outcome]:
+    """Number -> the talk, for those of this class so far that are judged. Only under the lock."""
+    found = {number: outcome_of(live) for number, live in hall.live.items()}
+    return {number: talk for number, talk in found.items() if talk is not None}
 
 
 def contest(hall: Hall, before: Earlier) -> tuple[int, int, int]:
@@ -233,8 +266,8 @@ def contest(hall: Hall, before: Earlier) -> tuple[int, int, int]:
     A pair is a talk of each class on the same scenario in the same mode.
     """
     with hall.changed:
-        own = _outcomes(hall)
-    pairs = [(talk, rival) for talk in own for rival in before.rivals(talk)]
+        own, _ = parted(outcomes(hall))
+    pairs = [(talk, rival) for talk in own.values() for rival in before.rivals(talk)]
     won, lost = sum(a.beats(b) for a, b in pairs), sum(b.beats(a) for a, b in pairs)
     return won, lost, len(pairs) - won - lost
 

@@ -17,12 +17,14 @@ from localsim.conversation.episode import Mode
 from localsim.conversation.scenario import Scenario
 from localsim.conversation.transcript import Transcript
 from localsim.conversation.visibility import observe
+from localsim.families import family_of
 from localsim.machine.room import qr_svg
 from localsim.paths import db_option
 from localsim.web.classroom import results, telling
 from localsim.web.classroom.hall import HERE_S, MOST_SEATS, ClassOpening, Hall
 from localsim.web.classroom.phone_pages import hall_of, revealed_in, state_of
 from localsim.web.classroom.replaying import is_earlier
+from localsim.web.classroom.telltale import PREPARED
 from localsim.web.floor.pages import hashed, remembered, secret_of
 from localsim.web.guard import SentForm, address_of, equal, is_loopback, number_in, posted, shown
 from localsim.web.phrases.table import Phrases, Refused, english
@@ -52,7 +54,6 @@ def room(request: Request) -> Response:
     """The projector page."""
     hall = hall_for_teacher(request)
     address = f"{shown(hall.opening.host)}:{hall.opening.port}"
-    here_only = is_loopback(hall.opening.host)
     link = address_of(address, "/class", hall.opening.access)
     return page(
         request,
@@ -60,7 +61,6 @@ def room(request: Request) -> Response:
         address=address,
         qr=qr_svg(link),
         code=hall.opening.code,
-        here_only=here_only,
         **_values(hall, request),
     )
 
@@ -94,24 +94,24 @@ def _stage(hall: Hall) -> str:
 
 def _values(hall: Hall, request: Request) -> dict[str, Any]:
     t: Phrases = request.app.state.phrases
-    before = request.app.state.before
+    before, here_only = request.app.state.before, is_loopback(hall.opening.host)
     with hall.changed:
-        rows, bets = results.by_mode(hall), results.bets_of(hall)
+        (rows, apart), bets = results.by_mode(hall), results.bets_of(hall)
         seats = [_seat_row(hall, number, t) for number in sorted(hall.register.seats)]
         pairs = [
-            (number, len(live.turns), live.ended, len(live.meeting.people) < len(live.spec.scenario.names))
-            for number, live in sorted(hall.live.items())
+            (number, len(live.turns), live.ended, bool(live.computers)) for number, live in sorted(hall.live.items())
         ]
         asked = any(state_of(hall, seat) in ("bet", "read") for seat in hall.register.seats.values() if seat.key)
         revealed = hall.register.revealed
         playing = {n for live in hall.live.values() if not live.problem for n in live.meeting.people.values()}
         placed = sum(bool(hall.register.seats[n].bets) for n in playing)
-        shown = revealed_in(hall, rows, t) if revealed else {}
+        shown = revealed_in(hall, rows, apart, t) if revealed else {}
     ended, going = sum(over for *_, over, _ in pairs), sum(not over for *_, over, _ in pairs)
     return shown | {
         "stage": _stage(hall),
         "revealed": revealed,
         "rows": rows,
+        "apart": apart,
         "bets": bets,
         "questions": results.questions(hall),
         "betting": (placed, len(playing)) if len(hall.opening.modes) > 1 else None,
@@ -123,7 +123,8 @@ def _values(hall: Hall, request: Request) -> dict[str, Any]:
         "seats": seats,
         "most_seats": hall.opening.seats if hall.opening.seats < MOST_SEATS else None,
         "pairs": pairs,
-        "do": "join" if not pairs else "talk" if going else "bet" if asked else "reveal",
+        "here_only": here_only,
+        "do": ("rehearse" if here_only else "join") if not pairs else "talk" if going else "bet" if asked else "reveal",
         "time": time.strftime("%H:%M"),
         "minutes": max(0, int((time.time() - hall.opening.at) // 60)) if hall.opening.at else 0,
         "ended_talks": ended,
@@ -184,7 +185,11 @@ PARTS = {
     "cards": "sheets.cards.title",
 }
 """A sheet -> the phrase that names it."""
-_WORDS = ("friend", "ask", "yes", "no", "list", "hit")
+_WORDS = {
+    "mutual_friends": ("friend", "ask", "yes", "no", "list"),
+    "craigslist": ("target", "gain", "loss", "offer", "no_deal"),
+}
+"""Family -> the words of its talks."""
 _SOLVED_WORDS = ("modes", "beside")
 """Words that give away what others see."""
 
@@ -195,9 +200,12 @@ def sheets(request: Request) -> Response:
     wanted = request.query_params.get("only")
     scenario, t = hall.scenarios[0].scenario, request.app.state.phrases
     foreign = hall.tongues[scenario.id] == english().code != t.code
+    families = dict.fromkeys(loaded.scenario.family or "" for loaded in hall.scenarios)
+    told = [word for family in families for word in _WORDS.get(family, ())]
+    hit = ["hit"] if any(family_of(family or None).hits for family in families) else []
     words, more = (
         [tuple(each.plain(f"sheets.words.{word}") for each in (english(), t)) for word in listed if foreign]
-        for listed in (_WORDS, _SOLVED_WORDS)
+        for listed in ([*told, *hit], _SOLVED_WORDS)
     )
     return page(
         request,
@@ -209,6 +217,7 @@ def sheets(request: Request) -> Response:
         words=words,
         solved_words=words + more,
         command=_command(hall),
+        prepared=" ".join(PREPARED),
     )
 
 

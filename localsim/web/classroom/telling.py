@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from localsim.backends.scripted import PEEKS, PREFIX
 from localsim.stats.intervals import share
 from localsim.web.classroom.results import SAME, Bets, ModeRow, Outcome, difference, truth
 from localsim.web.classroom.seats import Question
@@ -57,6 +58,20 @@ def foreign_sentence(lives: Iterable[Live], tongues: Mapping[str, str], t: Phras
     """How many finished talks are in another language, so that they do not count; '' for none."""
     found = [tongues[live.spec.scenario.id] for live in lives if live.completed and live.foreign]
     return t.plain("answer.foreign", count=len(found), tongue=tongue_in(found, t)) if found else ""
+
+
+def computer_sentence(rows: Sequence[ModeRow], apart: Sequence[ModeRow], computer: str, t: Phrases) -> str:
+    """Which talks are with the computer, and what it sees; '' for none."""
+    count = sum(row.finished for row in apart)
+    if not count and not any(talk.computer for row in rows for talk in row.talks):
+        return ""
+    which = t.plain("computer.apart", count=count) if count else t.plain("computer.every")
+    return f"{which} {t.plain(sight_of(computer))}"
+
+
+def sight_of(computer: str) -> str:
+    """The phrase that says what a computer sees, and what it uses of that."""
+    return {PREFIX: "computer.own", PEEKS: "computer.all"}.get(computer, "computer.sees")
 
 
 def tongue_in(tongues: Iterable[str], t: Phrases) -> str:

@@ -16,8 +16,10 @@ from localsim.scenarios.find import shipped
 from localsim.store.records import ScoreRecord
 from localsim.web.floor.state import Live
 
-LESSON = "mutual_friends_05"
-"""Their first line in it could not be known, whatever the seed."""
+LESSON, _ = PREPARED = ("mutual_friends_05", "mutual_friends_06")
+"""The scenarios of part 2 of the lesson. In the first one, the first line of players who peek could not be known,
+whatever the seed.
+"""
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class Telltale:
     number: int
     """That of the talk in the class; 0 for scripted players."""
     mode: Mode
+    family: str | None
     names: tuple[str, ...]
     turns: Sequence[Turn]
     marked: frozenset[int]
@@ -44,7 +47,8 @@ def found_in(lives: Iterable[Live]) -> Telltale | None:
     if first is None:
         return None
     *_, live, hits = first
-    return Telltale(live.meeting.number, "mindreaders", live.spec.scenario.names, tuple(live.turns), hits)
+    scenario = live.spec.scenario
+    return Telltale(live.meeting.number, "mindreaders", scenario.family, scenario.names, tuple(live.turns), hits)
 
 
 def own_hits(live: Live) -> frozenset[int]:
@@ -76,4 +80,5 @@ def _played(loaded: LoadedScenario, seed: int) -> Telltale | None:
     ]
     if not hits:
         return None
-    return Telltale(0, "mindreaders", loaded.scenario.names, episode.transcript.turns, frozenset(hits))
+    scenario = loaded.scenario
+    return Telltale(0, "mindreaders", scenario.family, scenario.names, episode.transcript.turns, frozenset(hits))

@@ -50,7 +50,7 @@ def talk_values(floor: Floor, live: Live, role: str) -> dict[str, Any]:
         "sides": [a for a in seen.agents if a.name != role and (a.goal or a.facts or a.secret)],
         "others": [agent.name for agent in seen.agents if agent.name != role],
         "awaited": awaited,
-        "computers": [name for name in scenario.names if name not in live.meeting.people],
+        "computers": live.computers,
         "turns": seen.transcript.turns,
         "turn": place,
         "mine": bool(ways),

@@ -75,6 +75,11 @@ class Live:
     given: tuple[int, Action] | None = None
     """A turn of a person that is on its way to the disk."""
 
+    @property
+    def computers(self) -> list[str]:
+        """The roles that no person plays."""
+        return [name for name in self.spec.scenario.names if name not in self.meeting.people]
+
 
 MeetingT = TypeVar("MeetingT", bound=Meeting)
 

@@ -12,6 +12,12 @@ for (const place of document.querySelectorAll("[data-live]")) {
   new MutationObserver(showNewest).observe(place, { childList: true });
 }
 addEventListener("resize", showNewest);
+
+// A list that the writing line covers moves up.
+function showList(known) {
+  const line = document.querySelector(".reach");
+  if (line && known.getBoundingClientRect().bottom > line.getBoundingClientRect().top) known.scrollIntoView();
+}
 // Each turn loads the page again.
 const lists = [...document.querySelectorAll(".know")];
 const heading = document.querySelector("h1")?.textContent;
@@ -23,6 +29,7 @@ lists.forEach((known, place) => {
   known.firstElementChild.addEventListener("click", () => {
     const opens = !known.open;
     keep(place, opens);
+    if (opens) requestAnimationFrame(() => showList(known));
     for (const [there, other] of lists.entries()) {
       if (!opens || other === known) continue;
       other.open = false;
@@ -30,6 +37,9 @@ lists.forEach((known, place) => {
     }
   });
 });
+for (const tab of document.querySelectorAll(".know .tablist input")) {
+  tab.addEventListener("click", () => showList(tab.closest(".know")));
+}
 for (const words of document.querySelectorAll("[data-line]")) {
   words.addEventListener("focus", () => {
     if (innerHeight >= 600 && !matchMedia("(pointer: coarse)").matches) return;
