@@ -175,7 +175,7 @@ def test_both_sides_are_in_reach_on_a_phone_and_a_lost_class_says_so(
             bar = page.locator("form.reach").bounding_box()
             for fact in agent.facts:
                 line = page.locator(".panel:visible").get_by_text(fact.text, exact=True).bounding_box()
-                assert bar and line and 0 <= line["y"], f"{fact.text} is out of view"
+                assert bar and line and line["y"] >= 0, f"{fact.text} is out of view"
                 assert line["y"] + line["height"] <= bar["y"], f"{fact.text} is covered"
             assert bar["y"] + bar["height"] <= size["height"] + 1, "the reply is in view beside the list"
         tick = page.locator(".reach .tick").bounding_box()
@@ -246,7 +246,7 @@ def test_a_class_is_chosen_and_started_in_the_browser(browser: Browser, tmp_path
         page.get_by_label(english().plain("new.language")).select_option("fr")
         page.get_by_label(english().plain("new.address")).select_option("127.0.0.1")
         page.get_by_role("button", name=english().plain("new.go")).click()
-        page.wait_for_selector(f"text={find('fr').plain('room.do.join')}", timeout=90_000)
+        page.wait_for_selector(f"text={find('fr').plain('room.do.rehearse')}", timeout=90_000)
         assert page.locator(".code").inner_text() in log.read_text(), "the projector page, at the address of the class"
     finally:
         page.context.close()

@@ -55,8 +55,9 @@ def talks_of_run(store: Store, run_id: str) -> list[PlayedTalk]:
         PlayedTalk,
         "SELECT e.episode_id, e.scenario_id, e.mode, e.status, e.stop_reason, e.error, e.turns, "
         "e.success::DOUBLE AS success, CASE WHEN p.value >= 1 THEN '' WHEN p.value < 1 THEN p.label END AS fault, "
-        "e.family, e.model, (SELECT max(list_max(c.turns_json::JSON::INTEGER[])) FROM v_scores c WHERE c.name = 'success' "
-        "AND c.episode_id = e.episode_id AND c.agent IS NULL AND c.newest AND c.value = 1) AS decided "
+        "e.family, e.model, (SELECT max(list_max(c.turns_json::JSON::INTEGER[])) FROM v_scores c "
+        "WHERE c.name = 'success' AND c.episode_id = e.episode_id AND c.agent IS NULL AND c.newest AND c.value = 1) "
+        "AS decided "
         "FROM v_episodes e LEFT JOIN v_scores p ON p.episode_id = e.episode_id AND p.name = 'plays' AND p.newest "
         "WHERE e.run_id = ? ORDER BY e.mode, e.episode_id",
         [run_id],

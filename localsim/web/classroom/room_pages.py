@@ -185,11 +185,6 @@ PARTS = {
     "cards": "sheets.cards.title",
 }
 """A sheet -> the phrase that names it."""
-_WORDS = {
-    "mutual_friends": ("friend", "ask", "yes", "no", "list"),
-    "craigslist": ("target", "gain", "loss", "offer", "no_deal"),
-}
-"""Family -> the words of its talks."""
 _SOLVED_WORDS = ("modes", "beside")
 """Words that give away what others see."""
 
@@ -200,9 +195,10 @@ def sheets(request: Request) -> Response:
     wanted = request.query_params.get("only")
     scenario, t = hall.scenarios[0].scenario, request.app.state.phrases
     foreign = hall.tongues[scenario.id] == english().code != t.code
-    families = dict.fromkeys(loaded.scenario.family or "" for loaded in hall.scenarios)
-    told = [word for family in families for word in _WORDS.get(family, ())]
-    hit = ["hit"] if any(family_of(family or None).hits for family in families) else []
+    families = dict.fromkeys(loaded.scenario.family for loaded in hall.scenarios)
+    names = [name.removeprefix("sheets.words.") for name in english().texts]
+    told = [name for family in families for name in names if name.startswith(f"{family}.")]  # the words of its talks
+    hit = ["hit"] if any(family_of(family).hits for family in families) else []
     words, more = (
         [tuple(each.plain(f"sheets.words.{word}") for each in (english(), t)) for word in listed if foreign]
         for listed in ([*told, *hit], _SOLVED_WORDS)
