@@ -289,6 +289,7 @@ def _talk(first: Page, second: Page, starter: str, scheme: str, t: Phrases) -> N
     later = pages[1]
     later.reload()
     later.wait_for_selector(my_turn)
+    later.wait_for_load_state("networkidle")  # the first refresh replaces the lines
     newest = later.locator(".turns li").last.bounding_box()
     goal, words = later.locator(".task").bounding_box(), later.locator("textarea[name=text]").bounding_box()
     assert goal and words and newest and 0 <= goal["y"] < newest["y"] < words["y"] <= PHONE["height"] - 48, "in reach"
