@@ -107,6 +107,21 @@ def test_short_turns_are_read_with_more_turns_before_them() -> None:
     assert [word for word in read(30).split() if word.isdigit()] == list("34"), "never fewer than two"
 
 
+@pytest.mark.parametrize(
+    ("chances", "turn", "span"),
+    [
+        ({3: 0.9}, 3, (3, 3)),
+        ({2: 0.95, 7: 0.9}, 2, (2, 2)),
+        ({2: 0.5, 3: 0.5, 6: 0.5}, 2, (2, 6)),  # 4, 2 and 1 of 7: nine tenths are told by turn 6
+        ({2: 0.05, 5: 0.6, 8: 0.3}, 5, (5, 8)),  # .05, .57, .114
+        ({2: 0.2, 5: 0.6}, 5, (2, 5)),
+        ({1: 0.0, 4: 1.0}, 4, (4, 4)),
+    ],
+)
+def test_a_first_turn_is_an_interval(chances: dict[int, float], turn: int, span: tuple[int, int]) -> None:
+    assert scores.between(chances, turn) == span
+
+
 def test_every_pair_is_in_one_batch() -> None:
     rows = data.training_pairs(0.02)
     parts = reader.batches(rows, random.Random(0))

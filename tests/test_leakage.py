@@ -393,21 +393,6 @@ def test_planted_leaks_give_the_right_rows(store: Store) -> None:
     assert {(row["agent"], row["name"]): row["value"] for row in scores}[("Ana", "omniscient_leaks")] == 1.0
 
 
-@pytest.mark.parametrize(
-    ("chances", "turn", "span"),
-    [
-        ({3: 0.9}, 3, (3, 3)),
-        ({2: 0.95, 7: 0.9}, 2, (2, 2)),
-        ({2: 0.5, 3: 0.5, 6: 0.5}, 2, (2, 6)),  # 4, 2 and 1 of 7: nine tenths are told by turn 6
-        ({2: 0.05, 5: 0.6, 8: 0.3}, 5, (5, 8)),  # .05, .57, .114
-        ({2: 0.2, 5: 0.6}, 5, (2, 5)),
-        ({1: 0.0, 4: 1.0}, 4, (4, 4)),
-    ],
-)
-def test_a_first_turn_is_an_interval(chances: dict[int, float], turn: int, span: tuple[int, int]) -> None:
-    assert between(chances, turn) == span
-
-
 def test_what_the_speaker_holds_too_is_no_leak() -> None:
     text = SCENE.replace("Ana is pregnant.,", "Ana is pregnant., terms: [pregnant],").replace(
         "Bo lost his job on Friday.,", "Bo knows that Ana is pregnant., terms: [pregnant],"
