@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+from collections import Counter
 from dataclasses import replace
 from itertools import chain, pairwise
 from pathlib import Path
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from localsim.annotation import measures
 from localsim.leakage import features
 from localsim.leakage.detector import LeakageDetector
 from localsim.leakage.pairs import Disclosure, LabelledPair, LabelledTranscript, Pair, PrivateFact
@@ -49,6 +52,28 @@ def test_a_larger_share_holds_the_smaller_ones() -> None:
     assert {row.pair for row in quarter} < {row.pair for row in half} < {row.pair for row in whole}
     assert 0.2 < len(quarter) / len(whole) < 0.3 and 0.45 < len(half) / len(whole) < 0.55
     assert 0.15 < len(data.training_talks(0.25)) / len(data.training_talks()) < 0.35
+
+
+def test_second_readers_agree_with_the_writers() -> None:
+    def rows(name: str) -> dict[str, Any]:
+        lines = (data.FILES / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+        return {row["id"]: row for row in map(json.loads, lines)}
+
+    pairs, second = rows("writers.pairs"), rows("writers.second")
+    talks = rows("writers.transcripts") | rows("models.transcripts")
+    labels = [(pairs[name]["label"], row["label"]) for name, row in second.items() if "label" in row]
+    kappa = measures.kappa(labels)
+    assert len(labels) == 1364 and kappa is not None and round(kappa, 2) == 0.98
+    first = {(name, fact): turn for name, row in second.items() for fact, turn in row.get("first_turns", {}).items()}
+    told = {(name, one["fact_id"]): one["turn"] for name, row in talks.items() for one in row["disclosures"]}
+    counts: Counter[str] = Counter()
+    for (name, fact), turn in first.items():
+        who = "first 23" if name < "W24" and name[0] == "W" else "others" if name[0] == "W" else "models"
+        counts.update([who] + [f"{who} differ"] * (told.get((name, fact)) != turn))
+    assert counts == {
+        **{"first 23": 371, "first 23 differ": 5},
+        **{"others": 167, "others differ": 2, "models": 54, "models differ": 3},
+    }
 
 
 def test_made_and_mined_pairs_are_what_their_labels_say() -> None:
