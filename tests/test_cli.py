@@ -156,13 +156,16 @@ def test_show_says_where_a_first_mention_and_the_search_disagree(
     stored = show.load_episode
     for kind, disclosed, said in (("none", 9, True), ("self", 2, True), ("self", 0, False), ("omniscient", 1, False)):
         mention = Mention("one", ("Beatrix",), "receipts", 1, "Oscar", 0, 8)
-        leaks = [{"fact_id": "one", "turn": disclosed, "kind": kind, "probability": 1.0, "fact": "F.", "early": False}]
+        leak = {"fact_id": "one", "turn": disclosed, "kind": kind, "probability": 1.0, "fact": "F.", "early": False}
+        leaks = [leak | {"earliest": disclosed, "latest": disclosed + 1}]
         found = leaks if kind != "none" else []
         monkeypatch.setattr(
             show, "load_episode", lambda *a, f=found, m=mention: replace(stored(*a), leaks=f, mentions=[m])
         )
         _, out, _ = ask(capsys, "show", "@last")
         assert ("name receipts in turn 2: a guess, or a leak" in " ".join(out.split())) is said, (kind, disclosed)
+        told = f"100% sure, between turns {disclosed + 1} and {disclosed + 2}" in " ".join(out.split())
+        assert told is (kind != "none"), (kind, disclosed)
 
 
 def test_one_episode_is_not_called_episodes(capsys: pytest.CaptureFixture[str]) -> None:

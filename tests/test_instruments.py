@@ -26,6 +26,7 @@ from localsim.reports.render import html, markdown
 from localsim.reports.validity import correction, instruments
 from localsim.reports.validity.correction import FEWEST, Outcome, corrected, corrections, drawn, naive
 from localsim.reports.validity.judges import Reliability
+from localsim.reports.validity.thresholds import Thresholds
 from localsim.store.database import Store
 from localsim.store.records import LeakRecord, Record, score_records
 from scripts.leakage import data
@@ -268,8 +269,9 @@ def test_errors_of_each_kind_of_conversation_add_up_and_stand_in_the_table_alone
         right = [sum(round(row["value"] * row["n"]) for row in rows) for rows in (parts, [found[whole]])]
         assert right[0] == right[1] and sum(row["n"] for row in parts) == found[whole]["n"]
     assert "Qwen" not in " ".join(instruments.sentences(errors))
-    other = Weights.read().at(0.05).accuracy["transcripts"]
-    assert "by_kind" not in other, "these were counted at another threshold"
+    other = Thresholds("built-in at 0.05", "", 0, {}, Weights.read().at(0.05).accuracy, None)
+    at_other = instruments.instruments(["craigslist"], ["craigslist"], [], [other])
+    assert not [row for row in at_other if row.part], "these were counted at another threshold"
 
 
 def test_names_are_the_instrument_where_terms_decide() -> None:

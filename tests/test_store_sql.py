@@ -102,7 +102,7 @@ def test_every_worked_query_asks_about_one_run_and_keeps_players_apart(store: St
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(verify, "localsim", answered)
         verify.queries(store.path, page)
-    assert len(asked) == 19
+    assert len(asked) == 20
     for query in asked:
         assert "run_id = $run" in query
         assert "nearest utterances" in query.lower() or all(word in query for word in ("family", "mode", "AS player"))

@@ -158,12 +158,13 @@ def with_curve(weights: Weights, found: Read, measured_on: Read, share: float = 
             points.append(Point(each, least, **{name: counted[name] for name in curve.COUNTS}))
     own = next(point for point in points if point.share == share)
     measured = {"n": len(measured_on[0])} | curve.rates(vars(own))
+    others = {part: value for part, value in weights.accuracy.items() if part != "by_kind"}
     return replace(
         weights,
         talk_from=own.talk_from,
         talk_share=share,
         talk_curve=tuple(points),
-        accuracy=dict(weights.accuracy) | {"transcripts": measured},
+        accuracy=others | {"transcripts": measured},
     )
 
 

@@ -189,8 +189,7 @@ class Weights:
         point = curve.between(self.talk_curve, share)
         measured = dict(self.accuracy)
         if "transcripts" in measured:
-            kept = {name: value for name, value in measured["transcripts"].items() if name != "by_kind"}
-            measured["transcripts"] = kept | curve.rates(vars(point))
+            measured["transcripts"] = measured["transcripts"] | curve.rates(vars(point))
         file = options_of(self.name)[0]
         own = math.isclose(share, self.fitted.get("sensitivity", DEFAULT_SHARE))
         name = file if own else f"{file}{_AT}{share:g}"

@@ -48,9 +48,9 @@ def fit(*, of_train: bool = True, share: float = curve.DEFAULT_SHARE) -> list[st
         data.KINDS[name]: curve.rates(accuracy.of_talks(talks, list(itertools.islice(leaks, len(talks)))))
         for name, talks in kinds.items()
     }
-    talked = weights.accuracy["transcripts"] | {"by_kind": by_kind}
     pairs = accuracy.of_pairs(detector.having(weights), held_rows)
-    weights = replace(weights, accuracy={"pairs": pairs, "transcripts": talked})
+    measured_by = {"pairs": pairs, "transcripts": weights.accuracy["transcripts"], "by_kind": by_kind}
+    weights = replace(weights, accuracy=measured_by)
     weights.write(WEIGHTS)
     return [
         f"cheap weight {weights.cheap:g}, disclosed from {weights.disclosed_from:.3f}, hint from "
