@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from contextlib import ExitStack
 from html import escape
 from pathlib import Path
@@ -70,6 +71,23 @@ def test_talks_of_returning_phones_stay_balanced() -> None:
             register.apply(event)
     counts = [(talk.scenario, talk.mode) for talk in register.meetings.values()]
     assert {counts.count((scenario, mode)) for scenario in (0, 1) for mode in MODES} == {4}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_talks_with_the_computer_do_not_unbalance_the_modes_of_the_others(seed: int) -> None:
+    register, talks = Register([("Ana", "Bo"), ("Cy", "Di"), ("Ed", "Flo")], seed), Counter[tuple[bool, str]]()
+    for number in range(1, 40, 3):
+        for seat in range(number, number + 3):
+            register.apply({"event": "sit", "seat": seat, "key": str(seat)})
+        for waiting in ([number], [number + 1, number + 2], *([[number, number + 1]] if number % 2 else [])):
+            alone = len(waiting) == 1
+            event = register.next_talk(waiting, alone=alone)
+            assert event is not None
+            register.apply(event)
+            talks[alone, event["mode"]] += 1
+            assert abs(talks[alone, "agents"] - talks[alone, "mindreaders"]) <= 1, "after each talk"
+    keys = [(talk.scenario, talk.mode, talk.index) for talk in register.meetings.values()]
+    assert len(set(keys)) == len(keys) == 33
 
 
 def test_a_phone_without_another_scenario_is_told_so(tmp_path: Path) -> None:

@@ -123,13 +123,17 @@ class Register(State[Meeting]):
     def next_talk(self, waiting: Sequence[int], *, alone: bool = False) -> Event | None:
         """The event that puts the first seats that can into the next talk; None if too few wait.
 
-        `alone`: the computer takes the other roles. They get the first scenario and mode whose answer they do not know.
+        `alone`: the computer takes the other roles. They get the first scenario whose answer they do not know, in the
+        mode with the fewest such talks: talks with the computer and others are balanced apart.
         """
         had = Counter((talk.scenario, talk.mode) for talk in self.meetings.values())
+        alike = (talk for talk in self.meetings.values() if alone == self._has_computer(talk))
+        of_mode = Counter(talk.mode for talk in alike)
         known = {number: self.known(number) for number in waiting}
 
-        def place(each: tuple[int, Mode]) -> tuple[int, int]:
-            return had[each], _places(len(self.scenarios), tuple(self.modes), self.seed, had[each])[each]
+        def place(each: tuple[int, Mode]) -> tuple[int, int, int]:
+            block = _places(len(self.scenarios), tuple(self.modes), self.seed, had[each])
+            return of_mode[each[1]], had[each], block[each]
 
         for scenario, mode in sorted(product(range(len(self.scenarios)), self.modes), key=place):
             size = 1 if alone else len(self.scenarios[scenario])
@@ -139,6 +143,9 @@ class Register(State[Meeting]):
             if able and len(waiting) < size:
                 return None  # more phones may come
         return None
+
+    def _has_computer(self, talk: Meeting) -> bool:
+        return len(talk.people) < len(self.scenarios[talk.scenario])
 
     def _talk(self, seats: Sequence[int], scenario: int, mode: Mode, index: int) -> Event:
         number, roles = len(self.meetings) + 1, list(self.scenarios[scenario])
