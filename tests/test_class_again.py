@@ -90,6 +90,22 @@ def test_talks_with_the_computer_do_not_unbalance_the_modes_of_the_others(seed: 
     assert len(set(keys)) == len(keys) == 33
 
 
+def test_the_projector_does_not_announce_the_reveal_while_a_phone_waits(tmp_path: Path) -> None:
+    with hall_at(tmp_path / "w.duckdb") as hall, app_of(hall) as one, app_of(hall) as two, app_of(hall) as three:
+        for client in (one, two):
+            joined(client)
+        said_goodbye(hall, (one, two))
+        bet = {"turns": "agents", "hits": "same"}
+        for client in (one, two):
+            client.post("/class/bet", data={"csrf": field(client.get("/class").text, "csrf"), **bet})
+        room = f"/class/teacher?key={hall.opening.teacher}"
+        assert '<h2 class="do">All talks are over, and no bet is open. The reveal follows.</h2>' in one.get(room).text
+        joined(three)
+        assert '<h2 class="do"><b>1</b> waiting</h2>' in one.get(room).text
+        hall._seen[3] -= 60
+        assert "The reveal follows." in one.get(room).text, "it has gone away"
+
+
 def test_a_phone_without_another_scenario_is_told_so(tmp_path: Path) -> None:
     with hall_at(tmp_path / "n.duckdb", *SCENARIOS) as hall, app_of(hall) as one, app_of(hall) as two:
         keys = [(client, field(client.get("/class").text, "csrf")) for client in (one, two)]

@@ -106,6 +106,7 @@ def _values(hall: Hall, request: Request) -> dict[str, Any]:
         playing = {n for live in hall.live.values() if not live.problem for n in live.meeting.people.values()}
         placed = sum(bool(hall.register.seats[n].bets) for n in playing)
         shown = revealed_in(hall, rows, apart, t) if revealed else {}
+    waiting = sum(seat["waits"] and seat["here"] for seat in seats)
     ended, going = sum(over for *_, over, _ in pairs), sum(not over for *_, over, _ in pairs)
     return shown | {
         "stage": _stage(hall),
@@ -124,17 +125,24 @@ def _values(hall: Hall, request: Request) -> dict[str, Any]:
         "most_seats": hall.opening.seats if hall.opening.seats < MOST_SEATS else None,
         "pairs": pairs,
         "here_only": here_only,
-        "do": ("rehearse" if here_only else "join") if not pairs else "talk" if going else "bet" if asked else "reveal",
+        "do": _now(here_only=here_only, begun=bool(pairs), going=going, asked=asked, waiting=waiting),
         "time": time.strftime("%H:%M"),
         "minutes": max(0, int((time.time() - hall.opening.at) // 60)) if hall.opening.at else 0,
         "ended_talks": ended,
         "going": going,
         "here": sum(seat["here"] for seat in seats),
-        "waiting": sum(seat["waits"] for seat in seats),
+        "waiting": waiting,
         "problem": hall.problem,
         "run": hall.opening.run_id,
         "report": f"localsim report {hall.opening.run_id}{db_option(hall.store.path)}",
     }
+
+
+def _now(*, here_only: bool, begun: bool, going: int, asked: bool, waiting: int) -> str:
+    """What the class does now, as the phrases `room.do.` name it; `wait` if all else is done and a phone waits."""
+    if not begun:
+        return "rehearse" if here_only else "join"
+    return "talk" if going else "bet" if asked else "wait" if waiting else "reveal"
 
 
 def _seat_row(hall: Hall, number: int, t: Phrases) -> dict[str, Any]:
