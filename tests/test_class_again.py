@@ -106,6 +106,15 @@ def test_the_projector_does_not_announce_the_reveal_while_a_phone_waits(tmp_path
         assert "The reveal follows." in one.get(room).text, "it has gone away"
 
 
+def test_the_list_of_seats_stays_open_when_one_is_given_away(tmp_path: Path) -> None:
+    with hall_at(tmp_path / "s.duckdb") as hall, app_of(hall) as one:
+        joined(one)
+        page = one.get(f"/class/teacher?key={hall.opening.teacher}").text
+        assert "<details><summary>Seats" in page
+        page = one.post("/class/room/free", data={"csrf": field(page, "csrf"), "seat": "1"}).text
+    assert "<details open><summary>Seats" in page and hall.register.seats[1].key == ""
+
+
 def test_a_phone_without_another_scenario_is_told_so(tmp_path: Path) -> None:
     with hall_at(tmp_path / "n.duckdb", *SCENARIOS) as hall, app_of(hall) as one, app_of(hall) as two:
         keys = [(client, field(client.get("/class").text, "csrf")) for client in (one, two)]

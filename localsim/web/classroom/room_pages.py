@@ -61,6 +61,7 @@ def room(request: Request) -> Response:
         address=address,
         qr=qr_svg(link),
         code=hall.opening.code,
+        seats_open="seats" in request.query_params,
         **_values(hall, request),
     )
 
@@ -179,6 +180,7 @@ def act(request: Request, form: SentForm) -> Response:
         hall.end()
     elif what == "free" and number >= 0:
         hall.free(number)
+        return RedirectResponse("/class/room?seats", 303)
     else:
         raise Refused("no_button")
     return RedirectResponse("/class/room", 303)
