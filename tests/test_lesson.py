@@ -50,6 +50,17 @@ def prepared() -> list[tuple[str, ...]]:
     return [tuple(told[1].split()), (played[1],)]
 
 
+def test_the_question_to_a_class_is_about_a_talk_of_the_prepared_run() -> None:
+    text = (DOCS / "teach.md").read_text().partition("## What to ask a class")[2].replace("\n ", "")
+    asked = r"talk of `mindreaders` on `(\w+)`: .* could (\w+) first .* that (\w+) knows (\w+)\? .*\((\d) and (\d)\.\)"
+    name, first, second, friend, told, named = re.search(asked, text).groups()  # type: ignore[union-attr]
+    assert name in prepared()[0][0]
+    (talk,) = simulated(Plan(tuple(find_scenarios([name])), ("mindreaders",), model=PEEKS, seed=1)).episodes.values()
+    lines = [(turn.speaker, turn.action.text) for turn in talk.transcript.turns]
+    assert lines[int(named) - 1][0] == first and friend in lines[int(named) - 1][1]
+    assert lines[int(told) - 1] == (second, f"Yes, I know {friend} too!")
+
+
 @pytest.mark.parametrize("names", prepared())
 def test_the_prepared_talks_hold_the_line_in_the_turns_that_the_page_names(names: tuple[str, ...]) -> None:
     found = hits(*names)
