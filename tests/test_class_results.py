@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 from starlette.testclient import TestClient
 
 from localsim.conversation.episode import Mode
+from localsim.reports.comparison import compare
 from localsim.reports.evidence.turns import hits_in
+from localsim.reports.figures import pairs
 from localsim.store.database import Store
 from localsim.store.episodes import load_episode
 from localsim.web.classroom import results, telling
@@ -84,8 +87,10 @@ def test_turns_after_the_goal_do_not_count() -> None:
 
 
 def written(hall: Hall, clients: Sequence[TestClient], lines: Sequence[str]) -> list[str]:
-    """Let two phones write these lines, and end the talk with the last; return the page before each line is sent."""
-    (live,), pages = hall.live.values(), []
+    """Let the phones of the talk that goes on write these lines, and end it with the last; return the page before each
+    line is sent.
+    """
+    (live,), pages = (each for each in hall.live.values() if not each.ended), []
     for number, words in enumerate(lines):
         until(lambda: any(hall.ways(live, role) for role in live.meeting.people))
         role = next(role for role in live.meeting.people if hall.ways(live, role))
@@ -116,6 +121,30 @@ def test_a_class_counts_a_search_up_to_the_turn_that_decides_it(tmp_path: Path) 
         hall.end()
         until(lambda: hall.register.closed)
     assert [each.turns for each in results.earlier(Store(path), run_id).talks] == [2]
+
+
+def test_a_report_compares_the_means_of_all_talks_of_people_on_a_scenario(tmp_path: Path) -> None:
+    path, found = tmp_path / "p.duckdb", ("Do you know Jasper?", "Yes, I know Jasper!", "Great!", "Goodbye!")
+    with hall_at(path, "mutual_friends_01") as hall, ExitStack() as stack:
+        clients = [stack.enter_context(app_of(hall)) for _ in range(6)]
+        for number, lines in ((0, found), (2, found), (4, ("Hello!", "Goodbye!"))):
+            for client in clients[number : number + 2]:
+                joined(client)
+            written(hall, clients, lines)
+        first, second, third = (live.meeting.mode for live in hall.live.values())
+        until(lambda: all(live.completed for live in hall.live.values()))
+        hall.end()
+        until(lambda: hall.register.closed)
+        run_id = hall.opening.run_id
+    assert {first, second} == set(MODES), "so one mode has two talks: one found the friend in 4 turns, one left in 2"
+    by_hand = {"success_rate": {third: 0.5}, "turns": {third: 3.0}}
+    store = Store(path)
+    rows = {row.measure.key: row for row in compare(store, run_id)}
+    for key, alone in (("success_rate", 1.0), ("turns", 4.0)):
+        levels = tuple(by_hand[key].get(mode, alone) for mode in MODES)
+        assert (rows[key].levels, rows[key].test.n, rows[key].unpaired) == (levels, 1, [0, 0])
+    (drawn,) = pairs.of_runs(store, [run_id])
+    assert drawn.lines == [rows["success_rate"].levels], "the list of runs"
 
 
 def test_a_talk_that_missed_its_goal_says_why_and_has_a_mark_of_its_own(tmp_path: Path) -> None:

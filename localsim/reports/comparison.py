@@ -16,6 +16,7 @@ from statistics import fmean
 from typing import Any
 
 from localsim import stats
+from localsim.backends.person import NAME
 from localsim.conversation.episode import PEOPLE
 from localsim.conversation.measures import Measure
 from localsim.errors import InvalidInput
@@ -46,7 +47,9 @@ from localsim.store.queries.stories import changed_scenarios
 from localsim.store.queries.stories import stories as stories_of
 
 Unit = tuple[str, int, int, int]
-"""Scenario (by content), episode index, seed and variant, which the episodes of a pair share."""
+"""Scenario (by content), episode index, seed and variant, which the episodes of a pair share. People have no seeds: all
+their talks on a scenario share the index and seed 0, and count as their mean.
+"""
 Values = Iterator[tuple[str, Measure, dict[Condition, dict[Unit, float]]]]
 """Family, measure, and the values by condition and unit."""
 Pair = tuple[Condition, Condition]
@@ -216,8 +219,7 @@ def unpaired(store: Store, pairs: Sequence[Pair]) -> dict[Pair, dict[str, list[i
         for family in {**units[one], **units[other]}:
             first, second = units[one][family], units[other][family]
             ours, theirs = ({unit[0] for unit in own} for own in (first, second))
-            by_scenario = PEOPLE in (one.mode, other.mode)
-            both = ours & theirs if by_scenario else {unit[0] for unit in first & second}
+            both = ours & theirs if _of_people(one) or _of_people(other) else {unit[0] for unit in first & second}
             by_family[family] = [len(ours - both), len(theirs - both)]
     return found
 
@@ -302,15 +304,22 @@ def values_of(
             if not (each.compared or measure.compared):
                 continue
             used = [row for name in dict.fromkeys((measure.score, measure.per or "")) for row in named.get(name, ())]
-            by_condition: dict[Condition, dict[Unit, float]] = defaultdict(dict)
+            found: dict[Condition, dict[Unit, list[float]]] = defaultdict(lambda: defaultdict(list))
             for episode_id, value in by_episode(measure, used).items():
                 condition, unit = placed[episode_id]
-                by_condition[condition][unit] = value
-            yield family, measure, by_condition
+                found[condition][unit].append(value)
+            means = {each: {unit: fmean(own) for unit, own in units.items()} for each, units in found.items()}
+            yield family, measure, defaultdict(dict, means)
 
 
 def _unit(row: Episode) -> Unit:
-    return row.scenario_hash, row.episode_index, row.seed, row.variant
+    index, seed = (0, 0) if _of_people(row) else (row.episode_index, row.seed)
+    return row.scenario_hash, index, seed, row.variant
+
+
+def _of_people(each: Condition | Episode) -> bool:
+    """Return True if people have a part in the talks: nothing pairs two of them but their scenario."""
+    return each.mode == PEOPLE or NAME in each.model.split("|")
 
 
 def pairs_of(by_condition: Mapping[Condition, object]) -> Iterator[Pair]:
@@ -335,7 +344,7 @@ def _paired(
 ) -> dict[str, list[tuple[float, float]]]:
     """Return scenario -> values of two conditions. People have no seeds: they are paired by scenario alone."""
     first, second = by_condition[one], by_condition[other]
-    if PEOPLE in (one.mode, other.mode):
+    if _of_people(one) or _of_people(other):
         ours, theirs = (stats.grouped((unit[0], value) for unit, value in own.items()) for own in (first, second))
         return {name: [(fmean(ours[name]), fmean(theirs[name]))] for name in sorted(ours.keys() & theirs.keys())}
     return stats.grouped((unit[0], (first[unit], second[unit])) for unit in sorted(first.keys() & second.keys()))
