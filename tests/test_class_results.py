@@ -21,7 +21,7 @@ from localsim.web.classroom.seats import MODES
 from localsim.web.phrases.table import english, find
 from tests.test_class import app_of, hall_at, joined
 from tests.test_class_trouble import said_goodbye, until
-from tests.web_server import field
+from tests.web_server import client_of, field
 
 
 def rows_of(own: Sequence[int], both: Sequence[int], hits: tuple[int, int] = (0, 0)) -> list[results.ModeRow]:
@@ -145,6 +145,9 @@ def test_a_report_compares_the_means_of_all_talks_of_people_on_a_scenario(tmp_pa
         assert (rows[key].levels, rows[key].test.n, rows[key].unpaired) == (levels, 1, [0, 0])
     (drawn,) = pairs.of_runs(store, [run_id])
     assert drawn.lines == [rows["success_rate"].levels], "the list of runs"
+    with client_of(store) as client:
+        page = client.get(f"/runs/{run_id}").text
+    assert "script, no model" not in page and "50%" in page, "people played all of it"
 
 
 def test_a_talk_that_missed_its_goal_says_why_and_has_a_mark_of_its_own(tmp_path: Path) -> None:

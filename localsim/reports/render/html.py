@@ -160,7 +160,8 @@ class Opening:
 def opening(data: Report) -> Opening:
     """Return the opening of a report. What talks that do not play show stands before all else, and is not folded."""
     scripted = [name for name, each in data.run.models.items() if each.get("kind") == "scripted"]
-    told = [f"{', '.join(scripted)}: script, no model."] if scripted else []
+    people = any(each.get("kind") == "human" for each in data.run.models.values())
+    told = [f"{', '.join(scripted)}: script, no model."] if scripted and not people else []
     shown = len(told) + len(head.conclusions(data))
     told += head.answer(data)
     own = {EVERYDAY.title: data.title_of(EVERYDAY.name)}
