@@ -103,6 +103,34 @@ NOT_AFFIRMED = [
     ("Do you know Jacob and Carol?", "The second one's mine as well."),
     ("Do you know Jacob and Carol?", "The first one no, the second one no."),
 ]
+AFFIRMED += [
+    # As one types to a partner.
+    *(
+        ("is jacob on ur list", words.strip())
+        for words in """
+        jup | jup!! | ye | yea | yeah he's mine | yh | yup | ye he is | he's on mine too | hes on my list | same here
+        mine too | me too | i got him too | ofc, me 2 | ofc | ah ye hes mine too | ye lol | he is haha | got him 2
+        hes mine | yeah thats my guy | ive got him on mine | i kno him 2 | ye ur right hes mine | mine aswell
+        im friends w him | ye i dont know how u know him tho | same hes on mine | ye! who else do u have
+        lol same | hes mine 2 | Ye! | Hes mine too. | yesss | yeahhh | yeee | yuup | 4 sure | aah ye | me2 | ik him
+        its him | hes on here | i see him | mine also
+        """.replace("\n", " | ").split(" | ")
+        if words.strip()
+    ),
+]
+NOT_AFFIRMED += [
+    *(
+        ("do you know jacob", words.strip())
+        for words in """
+        who is that?? | ye? who is he | ye i wish | no hes not mine | me neither | same hobby but another name | ofc not
+        nah | ye but i dont know him | ye who is that | whos that | ye but hes not on my list | ye but hes not mine
+        jacob? me neither | i dont | i wish lol | definitely not | hes not on my list | im not sure | ive never met him
+        idk him | wait who | same job | u tell me
+        yeah no | ye nah | hes not on here | i dont see him | cant find him
+        """.replace("\n", " | ").split(" | ")
+        if words.strip()
+    ),
+]
 
 
 @pytest.mark.parametrize(
@@ -262,6 +290,31 @@ def test_a_yes_is_told_from_words_that_begin_as_one(words: str, yes: bool) -> No
 def test_an_answer_picks_as_many_as_it_says(answer: str, names: set[str]) -> None:
     friends = {"Ann": ["Mia", "Jacob", "Carol"], "Bo": ["Mia", "Jacob", "Carol"]}
     assert set(agreed(two_turns("Do you know Mia, Jacob or Carol?", answer), friends)) == names
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        ("do you know anton / who is that?? / beekeeping, tidal power. look on ur list / ah ye hes mine too", True),
+        ("do you know anton / whos that / he likes beekeeping and works at tidal power / oh ye mine too", True),
+        ("do you know anton / who / my friend works at tidal power / ye", True),
+        ("do you know anton / who is he? / someone who likes beekeeping / same here", True),
+        ("do u know anton / ye? who is he / a beekeeper / ofc, me 2", True),
+        ("is anton on ur list / jup", True),
+        ("do you know anton / who is that?? / beekeeping, tidal power / no hes not mine", False),
+        ("do you know anton / who is that?? / beekeeping, tidal power / ye i wish", False),
+        ("do you know anton / who is that?? / idk, hes not on my list / me neither", False),
+        ("do you know anton / who is that?? / beekeeper. r u tired? / ye", False),
+        ("do you know anton / whos he / nvm, do you know someone who likes surfing? / ye", False),
+        ("do you know anton / whos he / my brother. do u know anyone who likes surfing / ye", False),
+        ("do you know anton / nah / do you know anyone who likes beekeeping? / ye", False),
+    ],
+)
+def test_an_answer_after_a_question_back_is_about_the_friend_before(lines: str, found: bool) -> None:
+    loaded = shipped()["mutual_friends_02"]
+    said = [Turn(at, ("Quentin", "Marit")[at % 2], Action("speak", text)) for at, text in enumerate(lines.split(" / "))]
+    scored = {each.name: each for each in scores(Transcript(tuple(said)), loaded.scenario, loaded.answer)}
+    assert scored["success"].reason == f"they agree on {'Anton' if found else 'nobody'}"
 
 
 DESCRIBED = "I have a friend who likes beekeeping and works at Tidal Power. You too?"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from localsim.families.craigslist.shorthand import spelled_out
 from localsim.families.prices import find_prices
+from localsim.families.shorthand import spelled_out
 from tests.test_endings import ROOT, ending_of, measure_script
 
 VOICES = ROOT / "tests" / "data" / "endings_voices.jsonl"

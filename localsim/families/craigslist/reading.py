@@ -14,8 +14,8 @@ from typing import Literal
 from localsim.conversation.transcript import Turn, plain
 from localsim.families.craigslist.consent import arranges, assents, is_pleased, praises
 from localsim.families.craigslist.phrases import PHRASES
-from localsim.families.craigslist.shorthand import spelled_out
 from localsim.families.prices import Price, find_prices, words_to_numbers
+from localsim.families.shorthand import spelled_out
 
 _Strength = Literal["", "weak", "warm", "strong"]
 

@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from localsim.conversation.transcript import Turn, plain
+from localsim.conversation.transcript import Turn
 from localsim.families.mutual_friends import phrases
 from localsim.families.mutual_friends.mentions import all_friends, mentions
+from localsim.families.shorthand import plainly
 
 _Verdict = Literal["yes", "no", ""]
 
@@ -19,8 +20,8 @@ def picked(turn: Turn, before: Turn | None, friends: Mapping[str, Sequence[str]]
         return None
     places = [(place[0], name) for name in all_friends(friends) if (place := mentions(before.action.text, name))]
     names = [name for _, name in sorted(places)]
-    first = re.split(r"(?<=[.!?;…])", plain(turn.action.text).strip())[0].rstrip(".!;… ")
-    alone = [name for name in names if re.fullmatch(rf"(?:(?:just|only) )?{re.escape(plain(name))}", first)]
+    first = re.split(r"(?<=[.!?;…])", plainly(turn.action.text).strip())[0].rstrip(".!;… ")
+    alone = [name for name in names if re.fullmatch(rf"(?:(?:just|only) )?{re.escape(plainly(name))}", first)]
     match = phrases.POINTS.match(first)
     if len(names) < 2 or alone or not match:
         return alone if len(names) > 1 and alone else None
@@ -36,11 +37,14 @@ def picked(turn: Turn, before: Turn | None, friends: Mapping[str, Sequence[str]]
 
 
 def verdict_on(
-    turn: Turn, name: str, friends: Mapping[str, Sequence[str]], topic: bool, before: Turn | None
+    turn: Turn, name: str, friends: Mapping[str, Sequence[str]], topic: bool, before: Turn | None, asked: bool = False
 ) -> _Verdict:
-    """Return the turn's verdict on knowing `name`, from the last clause about it that is not neutral."""
+    """Return the turn's verdict on knowing `name`, from the last clause about it that is not neutral.
+
+    `asked`: the turn before answers a question back about `name`, such as "Who is that?".
+    """
     text = turn.action.text
-    lower = plain(text)
+    lower = plainly(text)
     if turn.action.type == "action" and lower.startswith("selects "):  # on a page that shows it to the other side
         return "yes" if mentions(text, name) else ""
     if turn.action.type in ("non-verbal communication", "action"):
@@ -66,7 +70,7 @@ def verdict_on(
             about = False
             continue
         about = about or named
-        start = plain(clause).strip()
+        start = plainly(clause).strip()
         if not named and (phrases.DESCRIBED.search(start) or verdict and phrases.ELSEWHERE.search(start)):
             about = False  # the text is about another person
         if not about:
@@ -81,14 +85,19 @@ def verdict_on(
         ):
             verdict, firm = said, sure or firm and said == verdict
     clear = mentions(text, name) or re.search(r"\b(?:him|her|them|that's the one)\b", lower)
-    if verdict == "yes" and before and not clear and (_is_other_question(before, name) or _ends_with_no(before, name)):
+    if (
+        verdict == "yes"
+        and before
+        and not clear
+        and (_is_other_question(before, name, asked) or _ends_with_no(before, name))
+    ):
         return ""
     return verdict
 
 
 def _takes_back(clause: str, said: _Verdict, sure: bool, heard: str) -> bool:
     """Return True if a clause without the name can change to `said` what the same turn has said for sure in `heard`."""
-    words = plain(clause).strip(" ,.!?;")
+    words = plainly(clause).strip(" ,.!?;")
     if phrases.TURNED.search(words) and not heard.rstrip().endswith("?"):
         return True
     if phrases.RETHOUGHT.search(words) or (said == "no" and phrases.MIXED_UP.search(words)):
@@ -99,8 +108,8 @@ def _takes_back(clause: str, said: _Verdict, sure: bool, heard: str) -> bool:
 def _echo(clause: str, said: str, before: Turn | None) -> bool:
     """Return True for "So do I!" or "Who doesn't!" after words about knowing, "So am I!" after words about a friend."""
     heard = said or (before.action.text if before else "")
-    last = plain(re.split(r"(?<=[.!?…])\s", heard.strip())[-1])
-    match = re.match(r"\W*(?:(?:so|as) (do|am) i|i (do|am) too)\b|\W*who (do)esn't\W*$", plain(clause))
+    last = plainly(re.split(r"(?<=[.!?…])\s", heard.strip())[-1])
+    match = re.match(r"\W*(?:(?:so|as) (do|am) i|i (do|am) too)\b|\W*who (do)esn't\W*$", plainly(clause))
     if not match:
         return False
     return bool(re.search(r"\bknow\b" if "do" in match.groups() else r"\b(?:friends? with|friend of)\b", last))
@@ -110,31 +119,32 @@ def _within(text: str, name: str, start: int, end: int) -> list[int]:
     return [place for place in mentions(text, name) if start <= place < end]
 
 
-def _is_other_question(before: Turn, name: str) -> bool:
+def _is_other_question(before: Turn, name: str, asked: bool) -> bool:
     """Return True if the turn before ends with something else: a question ("... Shall we dance?") or a description."""
     text = before.action.text.strip()
     sentences = re.split(r"(?<=[.!?…])\s", text)
     named = [number for number, sentence in enumerate(sentences) if mentions(sentence, name)]
-    if _describes_another(sentences[named[-1] + 1 if named else 0 :]):
+    answers = asked and not re.search(r"\?|\bdo you\b", plainly(text))
+    if not answers and _describes_another(sentences[named[-1] + 1 if named else 0 :]):
         return True
     if not text.endswith("?"):
         return False
     last = sentences[-1]
-    if mentions(last, name) or phrases.ABOUT_HIM.search(plain(last)):
+    if mentions(last, name) or phrases.ABOUT_HIM.search(plainly(last)):
         return False
     return not re.search(
         r"\b(?:know|friend|you too|familiar|ring|bell|recogni[sz]e|yours?|do you|right|same|any|name|match|common)\b",
-        plain(last),
+        plainly(last),
     )
 
 
 def _describes_another(sentences: Sequence[str]) -> bool:
     """Return True if sentences after the last name ask about a person whom they describe, or tell of one."""
     heard = ""
-    for sentence in map(plain, sentences):
+    for sentence in map(plainly, sentences):
         match = phrases.ANOTHER.search(sentence)
         if match:
-            asked = sentence.endswith("?") and not phrases.ANYONE_YOU_KNOW.search(sentence)
+            asked = re.search(r"\?$|\bdo you\b", sentence) and not phrases.ANYONE_YOU_KNOW.search(sentence)
             ahead = sentence[: match.start()]
             back = phrases.PRONOUN.search(heard + ahead) or re.search(r"\b(?:that|this|it|sound)\b", ahead)
             if not back and (asked or phrases.DESCRIBED.search(sentence)):
@@ -148,12 +158,12 @@ def _ends_with_no(before: Turn, name: str) -> bool:
     last = re.split(r"(?<=[.!?…])\s", before.action.text.strip())[-1]
     if last.endswith("?") or (mentions(before.action.text, name) and not mentions(last, name)):
         return False
-    return bool(phrases.NO.search(plain(last).rstrip(".!…")))
+    return bool(phrases.NO.search(plainly(last).rstrip(".!…")))
 
 
 def _clause_verdict(clause: str, name: str, named: bool) -> tuple[_Verdict, bool]:
     """Return the verdict of one clause about `name`, and False if it is only a guess, such as a doubt."""
-    lower = re.sub(r"\s+", " ", re.sub(r"^[\s,\"'*(-]*(?:but |and |though )?", "", plain(clause))).strip()
+    lower = re.sub(r"\s+", " ", re.sub(r"^[\s,\"'*(-]*(?:but |and |though )?", "", plainly(clause))).strip()
     question = lower.endswith("?") or phrases.DO_YOU_KNOW.search(lower) is not None
     if phrases.NEUTRAL.search(lower.rstrip(".!?;…")) and not phrases.NO.search(lower):
         return "", False
@@ -162,7 +172,7 @@ def _clause_verdict(clause: str, name: str, named: bool) -> tuple[_Verdict, bool
         return "yes", True
     told = phrases.ASIDE.sub("", lower)
     bare = _words(told)
-    word = re.escape(plain(name))
+    word = re.escape(plainly(name))
     rest = re.sub(rf"^(?:(?:oh|ah|wait|ha|hmm|wow|yes|that|the|and|lol) )*{word}(?:'s)?\b ?", "", bare)
     if phrases.HEDGE.search(bare):
         return ("", False) if named and (question or phrases.ASKS.search(bare)) else ("no", False)
@@ -170,8 +180,9 @@ def _clause_verdict(clause: str, name: str, named: bool) -> tuple[_Verdict, bool
         return "no", True
     if phrases.NO.search(bare) or (named and phrases.NO.search(rest)):
         return ("", False) if question else ("no", bool(phrases.NO.search(phrases.SORRY.sub("", bare))))
-    if question and not re.search(
-        r"^(?:yes|yeah|yep|sure|of course|oh yes|i know|i do)\b|\btoo\?$|\bas well\?$", lower
+    if question and (
+        bare == "yes"
+        or not re.search(r"^(?:yes|yeah|yep|sure|of course|oh yes|i know|i do)\b|\btoo\?$|\bas well\?$", lower)
     ):
         return "", False
     if phrases.YES.search(bare) or (named and phrases.YES.search(rest)):
@@ -180,7 +191,7 @@ def _clause_verdict(clause: str, name: str, named: bool) -> tuple[_Verdict, bool
 
 
 def _words(text: str) -> str:
-    return re.sub(r" +", " ", re.sub(r"[.!?;…,]+", " ", text)).strip()
+    return phrases.LAUGHTER.sub("", re.sub(r" +", " ", re.sub(r"[.!?;…,]+", " ", text)).strip())
 
 
 def _sounds_close(clause: str, bare: str, named: bool) -> bool:
@@ -210,5 +221,5 @@ def says_no(text: str) -> bool:
 
 
 def _opens_with(pattern: re.Pattern[str], text: str) -> bool:
-    first = re.split(r"[.!?;…]|, but\b| but ", plain(text).strip(), maxsplit=1)[0]
+    first = re.split(r"[.!?;…]|, but\b| but ", plainly(text).strip(), maxsplit=1)[0]
     return bool(pattern.search(first.strip()))

@@ -16,6 +16,7 @@ from localsim.families.mutual_friends.answers import says_no, says_yes, verdict_
 from localsim.families.mutual_friends.lists import Description, Lists
 from localsim.families.mutual_friends.mentions import all_friends, mentions
 from localsim.families.mutual_friends.names import claims
+from localsim.families.shorthand import plainly, spelled_out
 
 _CLAUSES = re.compile(r"(?<=[.!?;…])\s+|, but | but ")
 _NEGATIVE = re.compile(r"\b(?:no|none|nobody|neither|never|not|nothing)\b|n't\b")
@@ -132,7 +133,11 @@ def _goes_on(lower: str, values: Iterable[str], *, answers: bool, begun: bool) -
         rest = rest.replace(words, " ")
     if begun:
         rest = rest.replace("my friend", " ")
-    if _OWN.search(lower) or _OF_YOURS.search(lower) or not all(word in _LIGHT for word in _WORD.findall(rest)):
+    if (
+        _OWN.search(lower)
+        or _OF_YOURS.search(lower)
+        or not all(word in _LIGHT for word in _WORD.findall(spelled_out(rest)))
+    ):
         return False
     return answers and not begun or not _NEW.search(rest)
 
@@ -142,6 +147,7 @@ def _told(lower: str, values: set[str], subject: Description, lists: Lists) -> I
 
     They are one description, or several if two of them belong to the same attribute.
     """
+    lower = spelled_out(lower)
     clash = any(len(column & values) > 1 for column in lists.columns)
     each = [frozenset({value}) for value in sorted(values)] if clash else [frozenset(values)]
     question = _QUESTION.search(lower) is not None  # "No, do you know anybody at Tidal Power?" denies nobody there
@@ -220,7 +226,7 @@ def _given(turn: Turn, before: Turn | None, lists: Lists) -> list[str]:
 def _points_at(text: str, name: str) -> bool:
     """Return True if a sentence says that the person described is `name`: "That must be Anton."."""
     word = re.escape(plain(name))
-    sentences = (plain(each).strip() for each in _CLAUSES.split(text) if mentions(each, name))
+    sentences = (plainly(each).strip() for each in _CLAUSES.split(text) if mentions(each, name))
     return any(
         re.search(
             rf"\b{_IS} (?:my (?:friend )?)?{word}\b|^(?:(?:yes|oh|ah|then)\W+)*(?:my (?:friend )?)?{word}\W*$", each

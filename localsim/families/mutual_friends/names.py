@@ -13,6 +13,7 @@ from localsim.conversation.transcript import Turn, plain
 from localsim.families.mutual_friends import phrases
 from localsim.families.mutual_friends.answers import picked, verdict_on
 from localsim.families.mutual_friends.mentions import all_friends, is_name, mentions
+from localsim.families.shorthand import plainly
 
 
 @dataclass(frozen=True)
@@ -109,10 +110,11 @@ def _affirmed_turn(
         before = turns[number - 1] if number else None
         about = named or topic or name in (picked(turn, before, friends) or ())
         if about and turn.action.text and (at is not None or others and holds):
-            verdict = verdict_on(turn, name, friends, topic, before)
+            asked = number > 1 and phrases.ASKS_BACK.search(plainly(turns[number - 2].action.text)) is not None
+            verdict = verdict_on(turn, name, friends, topic, before, asked)
             if verdict == "yes" and at is None:
                 at = turn.index
-            elif verdict == "no" and at is not None and phrases.MIXED_UP.search(plain(turn.action.text)):
+            elif verdict == "no" and at is not None and phrases.MIXED_UP.search(plainly(turn.action.text)):
                 at = None  # either agent can take it back
         if named and (not others or _puts_forward(turn.action.text, name)):
             putters.add(turn.speaker)

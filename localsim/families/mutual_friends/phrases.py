@@ -62,19 +62,24 @@ NO_NAMES = frozenset(
 )
 NAME = r"[A-ZÀ-ÖØ-Þ][\w'’]*(?:-[A-ZÀ-Þ]\w+)?"
 YES = re.compile(
-    r"^(?:(?:oh|ah|ha|haha|hah|lol|wait|well|hmm?|omg|wow|and|why|but|so|ooh|then) )*(?:yes|yeah|yep|yup|yea|ya|yess+"
+    r"^(?:(?:o+h+|a+h+|ha|haha|hah|lol|wait|well|hmm?|omg|wow|and|why|but|so|then) )*(?:yes|yeah|yep|yup|yea|ya"
     r"|sure|of course|absolutely|definitely|"
     r"certainly|indeed|you bet|totally|bingo|correct|right|exactly|affirmative|i do|sure do|we do|he is|she is"
     r"|they are|naturally"
     r"|i (?:sure|certainly) do|aye|mhm|uh-huh|jackpot|spot on|guilty(?! of)|"
-    r"snap|ditto|me too|mine too|same here|same|likewise)\b(?! (?:but|thing|enough|name as))"
+    r"snap|ditto|(?:me|mine)(?: too| as well| also)|likewise"
+    r"|same(?= (?:here|guy|one|person|name|friend|with me)\b|$))\b"
+    r"(?! (?:but|thing|enough|name as|not))"
+    r"|\b(?:i'm|i am|we're|we are) (?:\w+ )?friends\b"
+    r"|^(?:i (?:have )?)?(?:got|have|see|found) (?:him|her)(?: on my list)?(?: too| as well)?$"
+    r"|\b(?:he|she)(?:'s| is) (?:on |in )?(?:here|there)(?: too| as well)?$"
     r"|\b(?:i|we|yes i|and i|i've|we've)(?: do| also| too| actually| certainly| absolutely| really| both| have"
     r"| happen to| sure)* (?:know|knew|known|recogni[sz]e|"
     r"met|have (?:known|met))(?: to know)? (?!(?:that|what|how|you|no|nobody|no one|someone else|a lot|many|anyone"
     r"|whether|if|who|lots|several)\b)"
     r"|\b(?:got it|it is),? yes\b|\bis the one$"
     r"|\bi(?: do)? know$|\bi know (?:him|her|them|that)\b|\bhim i (?:do )?know\b|\bher i (?:do )?know\b|\b(?:that's"
-    r"|thats|that is|that'd be|it's|it is) (?:indeed )?(?:him|her|them|"
+    r"|thats|that is|that'd be|it'?s|it is) (?:indeed )?(?:him|her|them|"
     r"the (?:one|guy|man|woman|person)(?! i(?:'d| would| want| hope| wish)\b)"
     r"|(?:his|her|their) name|who i|my|our|right|me|correct|it)\b"
     r"|\b(?:is|'s|are|was|been|also|too) (?:also |actually |one of )?(?:(?:a|an|in) )?(?:my|mine|our|good friend"
@@ -107,6 +112,12 @@ YES = re.compile(
     r"|\b(?:\w+n't|cannot|lost|nowhere|what would i|where would i)\b.* without (?:him|her)$"
     r"|(?<!do )(?<!would )(?<!did )\byou know \w+ (?:too|as well)\b"
 )
+LAUGHTER = re.compile(r"(?: (?:lol|lmao|(?:ha){2,}|hehe|xd|bro))+$")
+"""Words that may end any clause."""
+ASKS_BACK = re.compile(
+    r"\b(?:who|what|which|where)(?:'s| is| does)? (?:he|she|that|this|it|his|her|one)\b|\bwho(?:(?:'s| is) \w+)?\W*$"
+)
+"""A question about the person who was named, to which a description is the answer."""
 ASKED_YES = re.compile(
     r"\bwho (?:doesn't|does not|wouldn't) (?:know|recogni[sz]e|remember)\b"
     r"|\bwho (?:isn't|is not) (?:a )?friends? (?:with|of)\b"
@@ -123,7 +134,9 @@ POINTS = re.compile(
 NO = re.compile(
     r"^(?:(?:oh|ah|ha|hmm?|well|sorry|um|uh|i'm afraid|afraid|then|wait|actually) )*(?:no|nope|nah"
     r"|never|negative|not|neither|non"
-    r"|no one|nobody|nothing|none|sorry)\b(?! (?:way|doubt|kidding|need|problem|joke|wonder))"
+    r"|no one|nobody|nothing|none|sorry|me neither|(?:yes|yeah) (?:no|nah)$"
+    r"|(?:of course|certainly|definitely|absolutely|sure|surely) not)\b"
+    r"(?! (?:way|doubt|kidding|need|problem|joke|wonder))"
     r"|\b(?:don't|do not|dont|didn't|doesn't|can't say|cannot say|couldn't say|wouldn't) (?:actually |really "
     r"|believe |think |personally |even )*(?:i )?(?:know|recogni[sz]e|have|think so|believe|recall|do|remember|ring"
     r"|i do|that i|count|knew|met)\b"
@@ -165,7 +178,7 @@ HEDGE = re.compile(
     r"|sounds? familiar|vaguely|sort of|kind of|i think i|i may|may have|i think so(?! too)|i guess|could be"
     r"|can't be sure|hard to say|can't say for|let me think|i believe so|heard (?:of |that |the )|seems familiar"
     r"|may know|who knows"
-    r"|i suppose|i wonder|wish i|if i|know of (?:him|her|them)|know (?:the|that|his|her) name)\b"
+    r"|i suppose|i wonder|wish i|i wish$|if i|know of (?:him|her|them)|know (?:the|that|his|her) name)\b"
 )
 DO_YOU_KNOW = re.compile(r"(?<!how )\b(?:do|did) (?:you|u|ya) (?:(?:also|even|maybe|happen to) )?know\b")
 """A question, with a question mark or without."""
@@ -210,7 +223,10 @@ DESCRIBED = re.compile(
     rf"|(?:my friend|mine|(?:one|a friend) of mine|one of my friends) {_TRAIT}|the one i can think of {_TRAIT})"
 )
 """A clause that describes another person instead of the one in question."""
-NEUTRAL = re.compile(r"\b(?:every|any|no)(?:one|body) (?:else )?i know$|\b(?:so|as) (?:do|am) i\b|\bknow each other\b")
+NEUTRAL = re.compile(
+    r"\b(?:every|any|no)(?:one|body) (?:else )?i know$|\b(?:so|as) (?:do|am) i\b|\bknow each other\b"
+    r"|^(?:(?:oh|ah|yes|hmm?)[, ]+)*who(?:'s| is) (?:he|she|that|this|it)$"
+)
 """Words that look like a yes and say nothing about the person in question."""
 RETHOUGHT = re.compile(r"^(?:wait|actually|hold on|oh|no wait|hmm?)\b|\bi (?:do|don't)(?: know\b|$)")
 """Words by which a later clause without a name takes back what an earlier one said."""
@@ -220,7 +236,7 @@ TURNED = re.compile(
 """A bare no after a yes."""
 PRONOUN = re.compile(r"\b(?:he|she|him|her|his)\b")
 """Words for the person in question."""
-KNOWN = re.compile(r"\b(?:him|her|them)\b")
+KNOWN = re.compile(r"\b(?:him|her|them)\b|\bnot (?:mine|on (?:my list|mine))\b")
 """Words for the person whom a speaker denies to know; "he" begins a sentence about what the person does."""
 US = re.compile(
     r"^(?:(?:oh|ah|and|but|yes) )*we (?:(?:both|all|always|often|usually|still|even|once|sometimes|also"
