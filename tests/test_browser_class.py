@@ -171,12 +171,15 @@ def test_both_sides_are_in_reach_on_a_phone_and_a_lost_class_says_so(
         for agent in sorted(minds.spec.scenario.agents, key=lambda agent: agent.name != role):
             name = t.plain("talk.your_side") if agent.name == role else agent.name
             page.get_by_role("radio", name=name).click()
-            page.wait_for_timeout(100)
-            bar = page.locator("form.reach").bounding_box()
-            for fact in agent.facts:
-                line = page.locator(".panel:visible").get_by_text(fact.text, exact=True).bounding_box()
-                assert bar and line and line["y"] >= 0, f"{fact.text} is out of view"
-                assert line["y"] + line["height"] <= bar["y"], f"{fact.text} is covered"
+            for _ in range(50):  # the list moves up a moment after the tap
+                page.wait_for_timeout(100)
+                bar = page.locator("form.reach").bounding_box()
+                panel = page.locator(".panel:visible")
+                lines = [panel.get_by_text(fact.text, exact=True).bounding_box() for fact in agent.facts]
+                if bar and all(line and 0 <= line["y"] <= bar["y"] - line["height"] for line in lines):
+                    break
+            else:
+                pytest.fail(f"facts of {agent.name} are out of view or covered: {lines} beside {bar}")
             assert bar["y"] + bar["height"] <= size["height"] + 1, "the reply is in view beside the list"
         tick = page.locator(".reach .tick").bounding_box()
         assert tick and tick["height"] < 60, "the way to end the talk takes two lines"
