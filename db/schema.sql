@@ -650,7 +650,7 @@ COMMENT ON VIEW v_generations IS 'Generations, with tokens and duration, without
 
 COMMENT ON VIEW v_scores IS 'Scores; newest is true for the newest version of each evaluator, and for its latest search for leaks';
 
-COMMENT ON VIEW v_leaks IS 'The first disclosure of each disclosed private fact, by the last search of the newest version of the detector; it is between `earliest` and `latest` with a probability of about .8';
+COMMENT ON VIEW v_leaks IS 'The first disclosure of each disclosed private fact, by the last search of the newest version of the detector; `earliest` and `latest` are the turns between which it probably lies';
 
 COMMENT ON VIEW v_annotations IS 'Answers of raters, with the modes of the episodes shown; modes are NULL for attention items';
 

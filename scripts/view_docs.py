@@ -61,7 +61,7 @@ COMPUTED = {
     },
     "v_leaks": {
         "position": "turn / (turns - 1): 0 at the start of the conversation, 1 at its end",
-        "earliest": "With `latest`, the turns between which the fact came out first, with a probability of about .8",
+        "earliest": "With `latest`, the turns between which the fact probably came out first",
         "latest": "See `earliest`",
     },
     "v_scores": {"newest": "Whether no newer version of the evaluator has scored the episode"},

@@ -12,6 +12,7 @@ import pytest
 
 from localsim import stats
 from localsim.__main__ import run
+from localsim.backends import person
 from localsim.conversation.episode import MODES
 from localsim.conversation.measures import Measure
 from localsim.errors import InvalidInput
@@ -39,6 +40,11 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, str]:
 
 
 # ---- compare -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("model", "people"), [("human", True), ("starter|human", True), ("superhuman.gguf", False)])
+def test_people_are_told_from_models_with_such_a_name(model: str, people: bool) -> None:
+    assert person.has_part(model) is people
 
 
 def test_modes_are_paired_by_scenario_and_seed(played: tuple[Store, str]) -> None:

@@ -18,6 +18,11 @@ AskPerson = Callable[[Request], Action]
 """Shows what the request's observation holds and returns what the person does."""
 
 
+def has_part(model: str) -> bool:
+    """True if a person plays a role of an episode, whose models a bar divides: `human|starter`."""
+    return NAME in model.split("|")
+
+
 class PersonBackend(Backend):
     """A person who takes one turn at a time; the rest of the run waits meanwhile."""
 

@@ -37,7 +37,7 @@ class Memory(Value):
     """Something that an agent remembers."""
 
     text: Text
-    """What happened, or what somebody said; only a prompt of a turn for which it is recalled has it."""
+    """What happened, or what was said. A prompt has it only in a turn that recalls it."""
     age: Annotated[float, Field(ge=0)] = 0.0
     """How long ago, such as in turns."""
     emotion: Emotion | Annotated[tuple[Score, ...], Field(min_length=8, max_length=8)] | None = None

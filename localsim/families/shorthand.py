@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from localsim.conversation.transcript import plain
 
@@ -42,6 +43,7 @@ def spelled_out(text: str) -> str:
     return _SHORT.sub(lambda match: _SPELLED.get(match[0]) or _MEANT.get(match[0], "yes"), text)
 
 
+@lru_cache(maxsize=8192)  # searches read every turn again for each name
 def plainly(text: str) -> str:
     """Return a text in lower case, with straight quotes and shorthand spelled out."""
     return spelled_out(plain(text))

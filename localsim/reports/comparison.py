@@ -16,7 +16,7 @@ from statistics import fmean
 from typing import Any
 
 from localsim import stats
-from localsim.backends.person import NAME
+from localsim.backends import person
 from localsim.conversation.episode import PEOPLE
 from localsim.conversation.measures import Measure
 from localsim.errors import InvalidInput
@@ -319,7 +319,7 @@ def _unit(row: Episode) -> Unit:
 
 def _of_people(each: Condition | Episode) -> bool:
     """Return True if people have a part in the talks: nothing pairs two of them but their scenario."""
-    return each.mode == PEOPLE or NAME in each.model.split("|")
+    return each.mode == PEOPLE or person.has_part(each.model)
 
 
 def pairs_of(by_condition: Mapping[Condition, object]) -> Iterator[Pair]:

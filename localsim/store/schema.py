@@ -159,7 +159,7 @@ LEFT JOIN searches q ON c.evaluator = 'leakage' AND q.episode_id = c.episode_id 
     ),
     "v_leaks": (
         "The first disclosure of each disclosed private fact, by the last search of the newest version of the "
-        "detector; it is between `earliest` and `latest` with a probability of about .8",
+        "detector; `earliest` and `latest` are the turns between which it probably lies",
         """SELECT {leaks l},
        CASE WHEN e.turns > 1 THEN l.turn / (e.turns - 1)::DOUBLE ELSE 0 END AS position,
        e.run_id, e.mode, e.model, s.scenario_id, s.family, e.see, coalesce(q.weights, 'built-in') AS weights,

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from localsim.backends import person
 from localsim.backends.endpoint import sent
-from localsim.backends.person import NAME
 from localsim.conversation.episode import CONDITIONS, PEOPLE
 from localsim.conversation.grants import condition_name
 from localsim.conversation.transcript import NARRATOR
@@ -91,7 +91,7 @@ def _foreign(store: Store, run_id: str) -> int:
 
 def in_other_language(episode: StoredEpisode) -> bool:
     """True for a talk in which a person wrote in another language than the scenario's, which the rules do not read."""
-    return NAME in episode.model and has_foreigner(episode.transcript.turns, episode.scenario)
+    return person.has_part(episode.model) and has_foreigner(episode.transcript.turns, episode.scenario)
 
 
 def answer_is_near(store: Store, run: RunRow) -> bool:

@@ -99,7 +99,7 @@ class Lists:
 
     def _put_right(self, match: re.Match[str]) -> str:
         word = plain(match[0])
-        if word in self._words or word in phrases.NO_NAMES:
+        if len(word) < _LETTERS - 1 or word in self._words or word in phrases.NO_NAMES:
             return match[0]
         right = next((each for each in self._words if len(each) >= _LETTERS and _misspells(word, each)), match[0])
         return right.capitalize() if match[0][0].isupper() else right

@@ -43,7 +43,7 @@ class Guess:
     probability: float
     """Probability that the person is shared, as far as the speaker could know; 0 for a person not on the own list."""
     answers: bool = False
-    """True if the other side asked for somebody, and the turn names every own friend who fits; this is one of them."""
+    """True if it answers the other side, who asked for a person: the turn names all own friends who fit."""
     read_out: bool = False
     """True if the turn names at least three friends of the own list first, or most of it: no guess, and no peek."""
 

@@ -44,6 +44,7 @@ def subjects(store: Store, run_id: str, reads: Callable[[str | None], bool] = la
         [run_id, read],
     ):
         turns[row["episode_id"]].append(row)
+    # The name of a mind has its steps: without this one there is nothing to read.
     believed = _beliefs(store, run_id) if any("believe" in row["model"] for row in episodes) else {}
     return [
         Subject(
