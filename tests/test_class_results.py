@@ -246,7 +246,7 @@ def test_a_class_in_which_nobody_saw_the_other_side_is_shown_a_scripted_talk(tmp
 def test_bets_of_several_talks_are_called_bets() -> None:
     given = results.Bets((), {"turns": {"mindreaders": 5, "agents": 2, "same": 0}})
     (told,) = telling.guessed(given, rows_of([8, 9, 9], [4, 4, 5]), english())
-    assert "5 bets on everything in view, 2 on each its own side" in told and "Right: Both" in told
+    assert "Bets on everything in view: 5, on each its own side: 2" in told and "Right: Both" in told
 
 
 def test_right_bets_are_compared_with_guessing() -> None:
