@@ -218,20 +218,17 @@ def test_a_scenario_that_is_named_twice_counts_once(tmp_path: Path, monkeypatch:
 
 
 def test_phones_and_projector_say_that_the_talks_have_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fails, seen = threading.Event(), list[str]()
+    seen = list[tuple[threading.Thread | None, str]]()
 
-    def round_of(playing: Floor) -> None:
-        playing._ready.set()
-        if fails.is_set():
-            raise RuntimeError("a defect")
+    def failing() -> bool:
+        raise RuntimeError("a defect")
 
-    monkeypatch.setattr(Floor, "leaves", round_of)
-    monkeypatch.setattr(threading, "excepthook", lambda about: seen.append(str(about.exc_value)))
+    monkeypatch.setattr(threading, "excepthook", lambda about: seen.append((about.thread, str(about.exc_value))))
     with hall_at(tmp_path / "x.duckdb") as hall, app_of(hall) as one, app_of(hall) as two, app_of(hall) as three:
         for client in (one, two, three):
             joined(client)
         said = {"csrf": field(one.get("/class").text, "csrf"), "turn": "0", "text": "Hello."}
-        fails.set()
+        monkeypatch.setattr(hall, "leaves", failing)
         until(lambda: bool(hall.problem))
         begun = time.monotonic()
         assert "nothing more can be said" in one.post("/class/say", data=said).text
@@ -240,7 +237,7 @@ def test_phones_and_projector_say_that_the_talks_have_failed(tmp_path: Path, mon
             assert "talks have stopped" in client.get(f"/class/part?on={state}").text
         page = three.get(f"/class/teacher?key={hall.opening.teacher}").text
         assert "something unexpected happened" in page
-    assert seen == ["a defect"], "the terminal shows the details"
+    assert [told for thread, told in seen if thread is hall._thread] == ["a defect"], "the terminal shows the details"
 
 
 def test_players_bet_on_a_talk_of_others_which_their_own_page_does_not_give_away(tmp_path: Path) -> None:
