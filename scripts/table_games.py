@@ -84,14 +84,14 @@ def page(store: Store, model: str, scenarios: int) -> str:
     starts = {GRAMMAR: f"{model} {GRAMMAR}", FREE: f"{model} {FREE}", RANDOM: RANDOM, SENSIBLE: SENSIBLE}
     found = {column: stored(store, start, scenarios) for column, start in starts.items()}
     modes = " / ".join(MODES)
-    heads = ("game", "measure", "read", "read, no grammar", "ended", "ended, no grammar", model, RANDOM, SENSIBLE)
+    heads = ("game", "measure", "read", "ended", model, RANDOM, SENSIBLE)
     played = {game for game, _ in found[GRAMMAR]}
     rows = [list(_row(game, found)) for game in FAMILIES.games if game in played]
     parts = [
         f"# The games on `{model}`",
         f"`{model}` plays all roles of each game, in the three modes. A cell has three values, {modes},\nor one if "
         f"they are equal. The model played {_episodes(found[GRAMMAR])} with its grammar,\nand {_episodes(found[FREE])} "
-        "without it.",
+        f"without it.\nWith it, {_whole(found[GRAMMAR])}.",
         markdown_table(heads, rows),
         NOTES.format(model=model, episodes=EPISODES, random=RANDOM, sensible=SENSIBLE),
         f"Measured on {_day(found[GRAMMAR])} with\n\n    python scripts/table_games.py -m {model} --scenarios "
@@ -100,9 +100,10 @@ def page(store: Store, model: str, scenarios: int) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-NOTES = """- *read*: share of the replies that are a line of an allowed move. With the grammar every reply is, unless it
-  fills the limit of tokens. Without it, a reply that cannot be read is written again once.
-- *ended*: share of the episodes that the rules brought to their end; the others failed because of such a turn.
+NOTES = """- *read*, without the grammar: share of the replies that are a line of an allowed move. A reply that cannot
+  be read is written again once.
+- *ended*, without the grammar: share of the episodes that the rules brought to their end; the others failed because
+  of such a turn.
 - `{model}`: the measure with the grammar. The value is the mean over episodes; with so few of them, a difference of
   one episode is no difference between modes.
 - *{random}*: any allowed move at random (`-m scripted:any`), {episodes} episodes of each scenario and mode.
@@ -117,6 +118,15 @@ def _episodes(found: Cells) -> str:
     return f"{count} episodes of {scenarios} scenario{'' if scenarios == 1 else 's'}"
 
 
+def _whole(found: Cells) -> str:
+    """Return in words how many replies were lines of allowed moves, and how many episodes came to their end."""
+    pairs = [pair for cell in found.values() for pair in cell.counts["malformed"].values()]
+    malformed, replies = (sum(pair[place] for pair in pairs) for place in (0, 1))
+    ended = [row.status == "completed" for cell in found.values() for row in cell.episodes]
+    read = f"{100 * (1 - malformed / replies):.0f}% of the replies" if replies else "no reply"
+    return f"{read} could be read, and {sum(ended)} of {len(ended)} episodes came to their end"
+
+
 def _day(found: Cells) -> str:
     return day_of(str(row.run_id) for cell in found.values() for row in cell.episodes)
 
@@ -128,8 +138,7 @@ def _row(game: str, found: dict[str, Cells]) -> Iterator[str]:
     yield f"`{game}`"
     yield measure.heading
     for read in (_read, _ended):
-        for column in (GRAMMAR, FREE):
-            yield _shown([None if cell is None else read(cell) for cell in own[column]], share=True)
+        yield _shown([None if cell is None else read(cell) for cell in own[FREE]], share=True)
     for column in (GRAMMAR, RANDOM, SENSIBLE):
         values = [None if cell is None else estimate(measure, cell).value for cell in own[column]]
         yield _shown(values, share=measure.kind == "share")

@@ -36,8 +36,8 @@ def test_a_row_holds_what_was_stored(store: Store) -> None:
     assert len(store.rows("SELECT * FROM runs")) == len(runs), "a finished run is kept"
     text = page(store, "m", 1)
     (row,) = (line for line in text.splitlines() if "`ultimatum`" in line)
-    _, game, measure, read, read_free, ended, ended_free, model, chance, sensible, _ = row.split("|")
-    assert (measure.strip(), read.strip(), read_free.strip()) == ("success", "100%", "0%")
-    assert (ended.strip(), ended_free.strip()) == ("100%", "0%")
+    _, game, measure, read, ended, model, chance, sensible, _ = row.split("|")
+    assert (measure.strip(), read.strip(), ended.strip()) == ("success", "0%", "0%")
+    assert "With it, 100% of the replies could be read, and 3 of 3 episodes came to their end." in text
     assert model == sensible and chance.strip() != "-" and game.strip() == "`ultimatum`"
     assert "3 episodes of 1 scenario with its grammar" in text and "auction" not in text
