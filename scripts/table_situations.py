@@ -133,8 +133,9 @@ def page(store: Store, model: str, chosen: Sequence[Situation], machine: str, co
     parts = [
         f"# The situations on `{model}`",
         f"`{model}` plays all roles of each of {len(chosen)} situations once in each mode, with the people of the\n"
-        f"first casting: {len(found)} episodes. The audit read {audit.prompts_checked} prompts and found 0 violations.",
-        "## By kind",
+        f"first casting: {len(found)} episodes, of which {sum(end.completed for end in found.values())} were completed."
+        f" The audit read {audit.prompts_checked}\nprompts and found 0 violations.",
+        "## Right outcomes by kind",
         markdown_table(_HEADS, _totals(chosen, found)),
         "## Why talks ended",
         markdown_table(("end", *MODES), _reasons(chosen, found)),
@@ -144,7 +145,7 @@ def page(store: Store, model: str, chosen: Sequence[Situation], machine: str, co
     return "\n\n".join(parts) + "\n"
 
 
-_HEADS = ("kind", "situations", *(f"{mode}: {what}" for mode in MODES for what in ("completed", "right")))
+_HEADS = ("kind", "situations", *MODES)
 NOTES = """- *right*: they settled on a right outcome, kept what must be kept and told what should be told. No language
   model decides this ([what success means](../people-and-situations.md#what-success-means)).
 - *wrong settlement*: they settled on something that does not follow from the facts of all sides.
@@ -160,10 +161,7 @@ def _totals(chosen: Sequence[Situation], found: Mapping[tuple[str, Mode], End]) 
     kinds = Counter(each.kind for each in chosen)
     for kind in [*kinds, "all"]:
         own = [each.id for each in chosen if kind in ("all", each.kind)]
-        row: list[object] = [kind, len(own)]
-        for mode in MODES:
-            row += [sum(getattr(found[name, mode], what) for name in own) for what in ("completed", "right")]
-        yield row
+        yield [kind, len(own), *(sum(found[name, mode].right for name in own) for mode in MODES)]
 
 
 def _reasons(chosen: Sequence[Situation], found: Mapping[tuple[str, Mode], End]) -> Iterator[list[object]]:

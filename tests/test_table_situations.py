@@ -49,8 +49,9 @@ def test_a_player_whose_end_is_known_ends_so(store: Store, player: str, wanted: 
     assert all(end.completed and end.right == (player == "solver") for end in found.values())
     text = page(store, model, CHOSEN, "this machine", "the command")
     right = 2 if player == "solver" else 0
-    assert f"| all | 2 | {' | '.join([f'2 | {right}'] * 3)} |" in text
-    assert "6 episodes" in text and "found 0 violations" in text and "    the command" in text
+    assert f"| all | 2 | {right} | {right} | {right} |" in text
+    assert "6 episodes, of which 6 were completed. The audit read" in text
+    assert "found 0 violations" in text and "    the command" in text
     assert all(f"| {end.why} | " in text for end in found.values())
 
 
