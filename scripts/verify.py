@@ -38,20 +38,19 @@ POLICIES = {
 }
 SQL_HEAD = f"""# Worked queries
 
-The columns of [views](reference.md#views) stay; the tables behind them may change. Each query below asks about one run,
-`$run`, and keeps families, modes and players (models) apart. The files are in `db/queries` and in `localsim view`.
+Each query below asks about one run, `$run`, and keeps families, modes and players (models) apart. The files are in
+`db/queries` and in `localsim view`. The columns of [views](reference.md#views) stay; tables may change.
 
     localsim sql -f db/queries/03_words_per_turn.sql                  # about the newest run
     localsim sql -f db/queries/03_words_per_turn.sql --run "my pilot" # a name, an id or its start, @last-1
     localsim sql 'SELECT count(*) FROM v_turns WHERE run_id = $run'   # in double quotes the shell takes $run away
 
 A query without `$run` asks about all runs. To compare runs, write `WHERE run_id IN (...)` and group by `run_id`.
-
 `v_episodes.success` is true, false, or null where nothing decides it: `SELECT mode, avg(success::INT) FROM v_episodes
 GROUP BY mode` needs no join.
 
-The answers come from a small study on the starter (24 episodes, {TODAY}). `make verify` runs the study again and
-rewrites this page."""
+The answers come from a small study on the starter (24 episodes, {TODAY}; `make verify` runs it again). Queries
+without an answer below found no rows in it."""
 
 
 def main() -> None:
@@ -222,9 +221,8 @@ def queries(db: Path, page: Path = ROOT / "docs" / "sql.md") -> None:
             f"## {title_of(file)}",
             "",
             f"```sql\n{file.read_text().strip()}\n```",
-            "",
-            f"```\n{out}```" if len(out.splitlines()) > 2 else "No rows in this study.",
         ]
+        lines += ["", f"```\n{out}```"] if len(out.splitlines()) > 2 else []
     page.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
