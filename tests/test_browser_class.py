@@ -181,8 +181,8 @@ def test_both_sides_are_in_reach_on_a_phone_and_a_lost_class_says_so(
             else:
                 pytest.fail(f"facts of {agent.name} are out of view or covered: {lines} beside {bar}")
             assert bar["y"] + bar["height"] <= size["height"] + 1, "the reply is in view beside the list"
-        tick = page.locator(".reach .tick").bounding_box()
-        assert tick and tick["height"] < 60, "the way to end the talk takes two lines"
+        end = page.locator(".reach .ends").bounding_box()
+        assert end and end["height"] < 60, "the way to end the talk takes two lines"
         assert not page.locator("[data-lost]").is_visible()
     page.wait_for_selector("[data-lost]:visible")
     for page in pages:
@@ -199,7 +199,7 @@ def test_the_first_talk_is_in_reach_during_the_second(browser: Browser, tmp_path
         speaker = pages[first_speaker(hall) - 1]
         speaker.wait_for_selector(MY_TURN)
         speaker.fill("textarea[name=text]", "The words of the first talk")
-        speaker.check("input[name=leave]")
+        speaker.select_option("select[name=leave]", "–")
         speaker.click("[data-send]")
         for page in pages:
             page.wait_for_selector("h1:text('Your bets')")
@@ -302,7 +302,7 @@ def _talk(first: Page, second: Page, starter: str, scheme: str, t: Phrases) -> N
     assert not later.locator("details.know[open]").count(), "the list makes room for the last line"
     until(later, LAST_LINE_IN_VIEW)
     later.set_viewport_size(PHONE)  # type: ignore[arg-type]
-    later.check("input[name=leave]")
+    later.select_option("select[name=leave]", "–")
     later.fill("textarea[name=text]", "Goodbye!")
     checked(later, f"talk-later-{scheme}")
     later.click("[data-send]")

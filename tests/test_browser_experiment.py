@@ -73,7 +73,7 @@ class Person(Visitor):
         words = f"visitor {self.number} line {len(self.said)}"
         self.page.fill("textarea[name=text]", words)
         if len(self.said) + 1 >= LINES:
-            self.page.check("input[name=leave]")
+            self.page.select_option("select[name=leave]", "–")
         self._send("button[data-send]")
         self.said.append(words)
 

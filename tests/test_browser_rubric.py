@@ -43,7 +43,7 @@ def test_a_talk_is_rated_on_a_phone_by_keyboard(browser: Browser, tmp_path: Path
                 page.click("button[name=skip]")
             elif page.locator("button[data-send]:enabled").count():
                 page.fill("textarea[name=text]", "Bye")
-                page.check("input[name=leave]")
+                page.select_option("select[name=leave]", "–")
                 page.click("button[data-send]")
             page.wait_for_load_state()
         page.click("summary:text('The talk')")

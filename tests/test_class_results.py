@@ -109,7 +109,7 @@ def test_a_class_counts_a_search_up_to_the_turn_that_decides_it(tmp_path: Path) 
             joined(client)
         (live,) = hall.live.values()
         pages = written(hall, clients, ("Do you know Jasper?", "Yes, I know Jasper!", "Great!", "Goodbye!"))
-        assert all("Goal reached? Tick this, then send." in page for page in pages)
+        assert all("ends: we found Jasper" in page for page in pages)
         until(lambda: live.completed)
         talk = results.outcome_of(live)
         assert talk is not None and talk.success == 1 and talk.turns == 2 and len(live.turns) == 4

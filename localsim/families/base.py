@@ -28,6 +28,7 @@ from localsim.conversation.wording.wordings import listed as listed
 from localsim.errors import InvalidInput, suggest
 from localsim.families.players import Player as Player
 from localsim.families.players import any_way
+from localsim.families.settling import Offered
 from localsim.families.terms import span_of
 
 Location = tuple[str | int, ...]
@@ -238,6 +239,10 @@ class Family:
 
     def touches(self, transcript: Transcript, scenario: Scenario) -> Sequence[int] | None:  # noqa: ARG002 - overridden
         """Return the turns that come to the task, such as those that name a price; None if the family cannot tell."""
+        return None
+
+    def offered(self, scenario: Scenario, agent: str) -> Offered | None:  # noqa: ARG002 - overridden
+        """Return what a form offers to a person who ends the talk as this agent; None for the end alone."""
         return None
 
     def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:  # noqa: ARG002 - overridden

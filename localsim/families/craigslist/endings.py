@@ -6,6 +6,7 @@ agreements, revocations and refusals. scripts/measure_endings.py measures how of
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -13,7 +14,9 @@ from typing import Literal
 from localsim.conversation.transcript import Turn
 from localsim.families.craigslist.bargain import Bargain
 from localsim.families.craigslist.reading import read_turn
+from localsim.families.settling import NOTHING, Stated
 
+_NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 EndingKind = Literal["deal", "no_deal", "ran_out", "stale", "unknown"]
 
 
@@ -60,6 +63,29 @@ def bargain_ending(turns: Sequence[Turn], *, seller: str, buyer: str, list_price
             bargain.take(turn, read_turn(turn, list_price, before))
             before = turn.action.text
     return _ending_of(bargain)
+
+
+def settled(stated: Stated, turns: Sequence[Turn], read: Ending, list_price: float) -> Ending:
+    """Return the ending after a statement; `read` is what the words tell.
+
+    A price counts if one of them said it and the other said something then or later, or if it lies between two offers:
+    so nobody makes a deal alone.
+    """
+    if stated.what == NOTHING:
+        return Ending("no_deal", None, stated.turn, "no deal, as one of them states at the end")
+    price = float(stated.what.removeprefix("$"))
+    if read.kind == "deal" and read.price is not None and abs(read.price - price) < 1:
+        return read
+    said = next((turn.index for turn in turns if price in _numbers(turn.action.text)), None)
+    answered = said is not None and any(turn.index >= said for turn in turns if turn.speaker != stated.speaker)
+    made = [offer.price for offer in offers(turns, list_price=list_price)]
+    if answered or (made and min(made) < price < max(made)):
+        return Ending("deal", price, stated.turn, f"agreed on ${price:g}, as one of them states at the end")
+    return Ending("unknown", None, stated.turn, f"${price:g} is stated at the end, and the talk did not come to it")
+
+
+def _numbers(text: str) -> set[float]:
+    return {float(each.replace(",", "")) for each in _NUMBER.findall(text)}
 
 
 def _ending_of(bargain: Bargain) -> Ending:

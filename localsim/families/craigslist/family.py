@@ -22,10 +22,11 @@ from localsim.errors import InvalidInput
 from localsim.families.base import Curve, Family, Hits, Location, Played, Point, Verdict, merged
 from localsim.families.craigslist import players
 from localsim.families.craigslist.corpus import CORPUS
-from localsim.families.craigslist.endings import Ending, bargain_ending
+from localsim.families.craigslist.endings import Ending, bargain_ending, settled
 from localsim.families.craigslist.measures import CONTROLS, MEASURES, NO_ZONE
 from localsim.families.craigslist.offering import BUYS, SELLS, draw, offer_scores, own_offers, targets_are_limits
 from localsim.families.prices import find_prices
+from localsim.families.settling import Offered, stated_in, without_statement
 from localsim.families.vocabulary import DEFAULT, Vocabulary, person, with_article
 
 _ZONES = ("yes", "no", "any")
@@ -47,7 +48,7 @@ def _offers(played: Played) -> list[Point]:
             offer.price / list_price,
             "seller" if offer.speaker == seller else "buyer",
         )
-        for offer in own_offers(played.transcript.turns, list_price)
+        for offer in own_offers(without_statement(played.transcript.turns), list_price)
     ]
 
 
@@ -198,6 +199,10 @@ class Craigslist(Family):
     def touches(self, transcript: Transcript, scenario: Scenario) -> Sequence[int]:  # noqa: ARG002 - of the base
         return [turn.index for turn in transcript.turns if turn.said and find_prices(turn.action.text)]
 
+    def offered(self, scenario: Scenario, agent: str) -> Offered:  # noqa: ARG002 - of the base
+        """Return that a price, or none, is stated."""
+        return Offered(price=True)
+
     def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
         return players.omniscient(seen, rng)
 
@@ -222,16 +227,20 @@ class Craigslist(Family):
         scores = [
             Score("ending", None, label=ended.kind, reason=ended.reason, turns=cited),
             Score("unknown_ending", float(unknown), reason=ended.reason, turns=cited),
-            *offer_scores(transcript.turns, key),
+            *offer_scores(without_statement(transcript.turns), key),
         ]
         return scores if unknown else [*scores, *_outcome(ended, key, cited)]
 
 
 def _ended(transcript: Transcript, scenario: Scenario, key: Mapping[str, Any]) -> Ending:
-    """Return the ending that the words tell; without one, `ran_out` at the turn limit, `stale` after repetition."""
-    read = bargain_ending(
-        transcript.turns, seller=key["seller"], buyer=key["buyer"], list_price=float(key["list_price"])
-    )
+    """Return the ending that the words tell; without one, `ran_out` at the turn limit, `stale` after repetition.
+
+    What a person states on a form when they end the talk counts instead.
+    """
+    stated, turns = stated_in(transcript.turns), without_statement(transcript.turns)
+    read = bargain_ending(turns, seller=key["seller"], buyer=key["buyer"], list_price=float(key["list_price"]))
+    if stated is not None:
+        return settled(stated, turns, read, float(key["list_price"]))
     limit = scenario.limits.turns
     if read.kind == "unknown" and read.turn is None and len(transcript) >= limit:
         return Ending("ran_out", None, limit - 1, f"no agreement within the limit of {limit} turns")

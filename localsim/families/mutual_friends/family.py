@@ -39,6 +39,7 @@ from localsim.families.mutual_friends.measures import CONTROL_TASKS, CONTROLS, M
 from localsim.families.mutual_friends.mentions import all_friends, mentions, speaks_of_friend
 from localsim.families.mutual_friends.players import PLAYERS
 from localsim.families.mutual_friends.search import posterior
+from localsim.families.settling import Offered
 from localsim.families.terms import span_of
 from localsim.families.vocabulary import DEFAULT, Vocabulary, person
 
@@ -231,6 +232,11 @@ class MutualFriends(Family):
         facts = {fact.terms[0]: fact.text for agent in scenario.agents for fact in agent.facts if fact.terms}
         said = (turn for turn in transcript.turns if turn.said)
         return [turn.index for turn in said if speaks_of_friend(turn.action.text, facts)]
+
+    def offered(self, scenario: Scenario, agent: str) -> Offered | None:
+        """Return the own friends, of whom one is chosen; None where several are in common."""
+        lists = Lists.read(scenario)
+        return Offered(tuple(lists.names[agent])) if len(lists.shared) < 2 else None
 
     def unknown(self, seen: Observation) -> Question | None:
         """Ask which of its own friends an agent takes for the one in common."""

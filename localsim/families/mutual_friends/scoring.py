@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from localsim.conversation.beginning import own_from
 from localsim.conversation.episode import Score
@@ -14,8 +14,9 @@ from localsim.families.language import is_foreign, language_of
 from localsim.families.mutual_friends.descriptions import identified
 from localsim.families.mutual_friends.lists import Lists
 from localsim.families.mutual_friends.mentions import mentions
-from localsim.families.mutual_friends.names import FriendsOutcome, agreed, friends_outcome
+from localsim.families.mutual_friends.names import FriendsOutcome, agreed, claims, friends_outcome
 from localsim.families.mutual_friends.search import Guess, guesses
+from localsim.families.settling import NOTHING, Stated, stated_in, without_statement
 
 _CLAIM = re.compile(
     r"\bwe (?:do |both |really |actually )*(?:have|share|know|found) (?:a|one|the same) (?:mutual |common )?"
@@ -31,7 +32,7 @@ def scores(transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> lis
 
     guessing: of the turns that ask, the share that name a person instead of asking about something else.
     """
-    turns = transcript.turns
+    stated, turns = stated_in(transcript.turns), without_statement(transcript.turns)
     lists = Lists.read(scenario)
     outcome = friends_outcome(turns, lists.names)
     own = own_from(scenario, transcript)
@@ -42,7 +43,7 @@ def scores(transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> lis
     found = [
         _people("wrong_guesses", outcome.wrong_guesses),
         _people("mix_ups", [guess.name for guess in mixed_up], [guess.turn for guess in mixed_up]),
-        *_agreement(turns, lists, outcome, true),
+        *_agreement(turns, lists, outcome, true, stated),
     ]
     if true:
         found += [
@@ -56,17 +57,23 @@ def _people(name: str, people: Sequence[str], turns: Sequence[int] = ()) -> Scor
     return Score(name, float(len(people)), label=", ".join(people), turns=tuple(dict.fromkeys(turns)))
 
 
-def _agreement(turns: Sequence[Turn], lists: Lists, outcome: FriendsOutcome, true: Sequence[str]) -> Iterator[Score]:
+def _agreement(
+    turns: Sequence[Turn], lists: Lists, outcome: FriendsOutcome, true: Sequence[str], stated: Stated | None
+) -> Iterator[Score]:
     """Yield success (the set agreed on is the true set), confirmed and false_affirmed.
 
     With several friends in common, success is to find all of them. With none, it is to agree on nobody and to claim
-    nobody.
+    nobody. What a person states on a form when they end the talk counts instead of what the rules read.
     """
     known = identified(turns, lists)
     stands = agreed(turns, lists.names)
     stands |= {name: turn for name, turn in known.items() if name not in stands}
+    if stated is not None:
+        stands = known = _settled(stated, turns, lists, stands)
     false = [name for name in stands if name not in true]
     claim = next((turn.index for turn in turns if not true and not stands and _claims_a_friend(turn)), None)
+    if stated is not None:
+        claim = None
     cited = {*stands.values(), *_some(outcome.named_turn), *_some(claim)}
     reason = f"they agree on {', '.join(stands)}" if stands else "they agree on nobody"
     if false:
@@ -77,13 +84,27 @@ def _agreement(turns: Sequence[Turn], lists: Lists, outcome: FriendsOutcome, tru
     yield Score("success", float(success), reason=reason, turns=tuple(sorted(cited)))
     yield _people("false_affirmed", false, [stands[name] for name in false])
     if true:
-        friend = outcome.confirmed_friend or next(iter(known), None)
+        affirmed = outcome.confirmed_friend if stated is None else None
+        friend = affirmed or next((name for name in known if name in true), None)
         reason = f"{friend} is affirmed" if friend else "no true friend is affirmed"
         evidence = (
             *_some(outcome.named_turn),
-            *_some(outcome.confirmed_turn if outcome.confirmed else known.get(friend or "")),
+            *_some(outcome.confirmed_turn if affirmed else known.get(friend or "")),
         )
         yield Score("confirmed", float(friend is not None), reason=reason, turns=tuple(dict.fromkeys(evidence)))
+
+
+def _settled(stated: Stated, turns: Sequence[Turn], lists: Lists, stands: Mapping[str, int]) -> dict[str, int]:
+    """Return who stands after a statement: its friend, if the other has named this friend or spoken after the name, and
+    has not denied it. So nobody succeeds by a choice that the talk never came to."""
+    name, spelt = stated.what, [lists.spelt_in(turn) for turn in turns]
+    others = [turn for turn in spelt if turn.speaker != stated.speaker]
+    named = next((turn.index for turn in spelt if mentions(turn.action.text, name)), None)
+    if name == NOTHING or named is None or not any(turn.index >= named for turn in others):
+        return {}
+    theirs = {turn.index for turn in others}
+    said = [knows for index, of, knows in claims(spelt, lists.names) if of == name and index in theirs]
+    return {name: stands.get(name, stated.turn)} if not said or said[-1] else {}
 
 
 def _some(turn: int | None) -> tuple[int, ...]:

@@ -10,11 +10,12 @@ from starlette.responses import RedirectResponse, Response
 
 from localsim.conversation.rules.deciding import every_way
 from localsim.conversation.transcript import Action, ActionType
+from localsim.families import family_of
 from localsim.reports.evidence import marks
 from localsim.web.floor.beats import start_of
 from localsim.web.floor.floor import Floor
 from localsim.web.floor.state import Live
-from localsim.web.floor.ways import action_from, forms_of
+from localsim.web.floor.ways import action_from, ended_by, forms_of
 from localsim.web.guard import SentForm, cookie_name, number_in
 
 
@@ -57,6 +58,7 @@ def talk_values(floor: Floor, live: Live, role: str) -> dict[str, Any]:
         "moving": bool(scenario.moves),
         "forms": forms_of(ways) if scenario.moves else [],
         "kinds": kinds,
+        "offered": family_of(scenario.family).offered(scenario, role) if "leave" in kinds else None,
         "chars": scenario.limits.chars,
         "colours": marks.colours(scenario.names),
         "scenario": scenario,
@@ -72,4 +74,6 @@ def sent_action(floor: Floor, live: Live, role: str, form: SentForm) -> tuple[in
         sent = [*sent, ("kind", "leave" if form.get("leave") else "speak")]
     with floor.changed:
         ways = floor.ways(live, role) or every_way(scenario, role)
-    return number_in(form, "turn"), action_from(sent, ways, scenario.limits.chars)
+    action = action_from(sent, ways, scenario.limits.chars)
+    offered = family_of(scenario.family).offered(scenario, role)
+    return number_in(form, "turn"), ended_by(action, offered, str(form.get("leave", "")), str(form.get("price", "")))

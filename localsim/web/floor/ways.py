@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from localsim.conversation.rules.lines import SEPARATOR, Bound, Way, name_of
 from localsim.conversation.rules.values import Param
 from localsim.conversation.transcript import Action, ActionType, typed_move
 from localsim.errors import InvalidInput
+from localsim.families.settling import DEAL, NOTHING, Offered, with_statement
 from localsim.web.phrases.table import Refused
 
+_PRICE = re.compile(r"\$?\s*(\d+(?:[.,]\d{1,2})?)\s*\$?")
 KINDS: tuple[ActionType, ...] = ("speak", "action", "non-verbal communication", "none", "leave")
 """The actions in the order of the form; the phrases `way.` name them there."""
 
@@ -82,3 +85,18 @@ def action_from(sent: Sequence[tuple[str, str]], ways: Sequence[Way], chars: int
     if not text and way not in ("leave", "none"):
         raise Refused("no_words")
     return Action(way, "" if way == "none" else text)
+
+
+def ended_by(action: Action, offered: Offered | None, chosen: str, price: str) -> Action:
+    """Return the action of a person who ends a talk with what they state: a name or a price of the form.
+
+    `price` is what was typed, in dollars. Raises Refused if a deal has no price.
+    """
+    if offered is None or action.type != "leave":
+        return action
+    if offered.price and chosen == DEAL:
+        if not (number := _PRICE.fullmatch(price.strip())):
+            raise Refused("no_price")
+        return replace(action, text=with_statement(action.text, f"${float(number[1].replace(',', '.')):g}"))
+    known = chosen == NOTHING or chosen in offered.names
+    return replace(action, text=with_statement(action.text, chosen)) if known else action
