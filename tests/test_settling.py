@@ -30,7 +30,7 @@ def scored(name: str, lines: str, stated: str = "", first: int = 0) -> dict[str,
 @pytest.mark.parametrize(
     ("name", "lines", "stated", "success"),
     [
-        (FENCING, "yes! lars and malik | nah mine is esther. any of urs into fencing? | ye hamid! | HAMID yesss", "Hamid", 1),
+        (FENCING, "malik | mine is esther. any of urs into fencing? | ye hamid! | HAMID yesss", "Hamid", 1),
         (FENCING, "u know sombody who fences | yeah hammid | from tidal power? | yess | then its hamid :)", "Hamid", 1),
         (JUGGLING, "anyone at union textiles? | yes jasper | jasper likes calligraphy? | yep, u got it", "Jasper", 1),
         (JUGGLING, "anyone who likes calligraphy? | ursula. but jasper is the one | true | yes thats it", "Jasper", 1),
