@@ -13,7 +13,7 @@ from localsim.scenarios.find import find_scenarios
 from localsim.web.floor.ways import ended_by
 from localsim.web.phrases.table import Refused
 
-FENCING, JUGGLING, LAMP = "mutual_friends_03", "mutual_friends_01", "craigslist_01"
+FENCING, JUGGLING, BEES, LAMP = "mutual_friends_03", "mutual_friends_01", "mutual_friends_02", "craigslist_01"
 
 
 def scored(name: str, lines: str, stated: str = "", first: int = 0) -> dict[str, Any]:
@@ -34,6 +34,8 @@ def scored(name: str, lines: str, stated: str = "", first: int = 0) -> dict[str,
         (FENCING, "u know sombody who fences | yeah hammid | from tidal power? | yess | then its hamid :)", "Hamid", 1),
         (JUGGLING, "anyone at union textiles? | yes jasper | jasper likes calligraphy? | yep, u got it", "Jasper", 1),
         (JUGGLING, "anyone who likes calligraphy? | ursula. but jasper is the one | true | yes thats it", "Jasper", 1),
+        (BEES, "any1 beekeeping? i got 3 | yes 1!! | where does he work | tidal | then its anton", "Anton", 1),
+        (BEES, "any1 beekeeping? i got 3 | no | ok | bye | then its anton", "Anton", 0),
         (JUGGLING, "Do you know Salma? | Yes, Salma! | great", "Salma", 0),
         (JUGGLING, "Do you know Jasper? | No, I don't know Jasper. | bye", "Jasper", 0),
         (JUGGLING, "hi | hello | ok", "Jasper", 0),

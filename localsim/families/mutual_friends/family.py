@@ -59,7 +59,7 @@ class MutualFriends(Family):
     """Find out whether you have a friend in common."""
 
     name = "mutual_friends"
-    version = "11"
+    version = "12"
     defaults: Mapping[str, Any] = {"friends": 5, "attributes": "hobby,company", "common": 1}
     title = "Mutual friends"
     about = (

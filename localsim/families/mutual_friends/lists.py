@@ -150,6 +150,7 @@ def _form(value: str, *, alone: bool) -> re.Pattern[str]:
         ways.append(f"{_A}{re.escape(value[:-1])}(?:ers?|s)?")
     if rest and alone:
         ways.append(rf"(?:at|for|from|with) (?:the )?{re.escape(first)}(?: {re.escape(rest)})?")
+        ways.append(rf"^{re.escape(first)}\W*$")  # a whole answer to "Where does she work?"
     return re.compile(rf"(?<!\w)(?:{'|'.join(ways)})(?!\w)")
 
 

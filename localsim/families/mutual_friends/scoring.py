@@ -43,7 +43,7 @@ def scores(transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> lis
     found = [
         _people("wrong_guesses", outcome.wrong_guesses),
         _people("mix_ups", [guess.name for guess in mixed_up], [guess.turn for guess in mixed_up]),
-        *_agreement(turns, lists, outcome, true, stated),
+        *_agreement(turns, lists, outcome, true, (stated, named) if stated else None),
     ]
     if true:
         found += [
@@ -58,7 +58,11 @@ def _people(name: str, people: Sequence[str], turns: Sequence[int] = ()) -> Scor
 
 
 def _agreement(
-    turns: Sequence[Turn], lists: Lists, outcome: FriendsOutcome, true: Sequence[str], stated: Stated | None
+    turns: Sequence[Turn],
+    lists: Lists,
+    outcome: FriendsOutcome,
+    true: Sequence[str],
+    stated: tuple[Stated, Sequence[Guess]] | None,
 ) -> Iterator[Score]:
     """Yield success (the set agreed on is the true set), confirmed and false_affirmed.
 
@@ -69,7 +73,7 @@ def _agreement(
     stands = agreed(turns, lists.names)
     stands |= {name: turn for name, turn in known.items() if name not in stands}
     if stated is not None:
-        stands = known = _settled(stated, turns, lists, stands)
+        stands = known = _settled(*stated, turns, lists, stands)
     false = [name for name in stands if name not in true]
     claim = next((turn.index for turn in turns if not true and not stands and _claims_a_friend(turn)), None)
     if stated is not None:
@@ -94,13 +98,16 @@ def _agreement(
         yield Score("confirmed", float(friend is not None), reason=reason, turns=tuple(dict.fromkeys(evidence)))
 
 
-def _settled(stated: Stated, turns: Sequence[Turn], lists: Lists, stands: Mapping[str, int]) -> dict[str, int]:
-    """Return who stands after a statement: its friend, if the other has named this friend or spoken after the name, and
-    has not denied it. So nobody succeeds by a choice that the talk never came to."""
+def _settled(
+    stated: Stated, guesses: Sequence[Guess], turns: Sequence[Turn], lists: Lists, stands: Mapping[str, int]
+) -> dict[str, int]:
+    """Return who stands after a statement: its friend, if the other did not deny it, and has named or singled out this
+    friend or spoken after the name. So nobody succeeds by a choice that the talk never came to."""
     name, spelt = stated.what, [lists.spelt_in(turn) for turn in turns]
     others = [turn for turn in spelt if turn.speaker != stated.speaker]
     named = next((turn.index for turn in spelt if mentions(turn.action.text, name)), None)
-    if name == NOTHING or named is None or not any(turn.index >= named for turn in others):
+    singled_out = any(guess.name == name and guess.singled_out for guess in guesses)
+    if name == NOTHING or named is None or not (singled_out or any(turn.index >= named for turn in others)):
         return {}
     theirs = {turn.index for turn in others}
     said = [knows for index, of, knows in claims(spelt, lists.names) if of == name and index in theirs]
