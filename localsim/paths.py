@@ -30,18 +30,17 @@ _PACKAGE = Path(__file__).resolve().parent
 _REPOSITORY = _PACKAGE.parent
 
 
-def project_folder(start: Path | None = None) -> Path | None:
-    """Return the nearest folder with localsim.toml, at or above `start` (default: the current folder)."""
-    here = (start or Path.cwd()).resolve()
+def project_folder() -> Path | None:
+    """Return the nearest folder with localsim.toml, at or above the current folder."""
+    here = Path.cwd().resolve()
     return next((folder for folder in (here, *here.parents) if (folder / PROJECT_FILE).is_file()), None)
 
 
 def project_settings() -> dict[str, Any]:
     """Return the content of localsim.toml, or {}. Raises InvalidInput if it is not TOML."""
-    folder = project_folder()
-    if folder is None:
+    file = project_file()
+    if file is None:
         return {}
-    file = folder / PROJECT_FILE
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

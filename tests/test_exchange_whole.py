@@ -21,7 +21,6 @@ from localsim.families import FAMILIES
 from localsim.runs.plan import Plan
 from localsim.runs.scripted import simulated
 from localsim.runs.transfer.inspect_log import _message
-from localsim.runs.transfer.sending import CANNOT_HOLD
 from localsim.scenarios.documents import shipped_files
 from localsim.scenarios.find import every_loaded, find_casting, shipped_sources
 from localsim.scenarios.formats import sotopia_out, sotopia_talks
@@ -235,7 +234,7 @@ def test_every_bundled_scenario_goes_to_sotopia_and_back(tmp_path: Path) -> None
         lost = {*sotopia_out.lost_with(loaded), *+sotopia_out.lost_in(talk, "", [], [])}
         kinds |= lost
         assert ("moves" in lost) >= any(turn.action.type not in ACTION_TYPES for turn in talk.acts)
-    assert kinds <= set(CANNOT_HOLD["sotopia"]) and {"moves", "phases", "facts", "family"} <= kinds
+    assert kinds <= set(sotopia_out.LOST) and {"moves", "phases", "facts", "family"} <= kinds
 
 
 def _modes(loaded: LoadedScenario) -> Sequence[str]:
@@ -278,9 +277,7 @@ def test_an_agent_who_is_called_as_sotopias_world_goes_nowhere() -> None:
     assert not sotopia_out.fits(loaded)
 
 
-def test_the_page_names_what_each_format_cannot_hold() -> None:
+def test_the_page_names_what_sotopias_files_cannot_hold() -> None:
     page = (Path(__file__).resolve().parent.parent / "docs" / "exchange.md").read_text()
-    rows = dict(re.findall(r"^\| (`[a-z`, ]+`) \| ([^|]+) \|$", page.partition("does not hold |")[2], re.MULTILINE))
-    assert {form.replace("`", ""): held.split(", ") for form, held in rows.items()} == {
-        form: list(held) for form, held in CANNOT_HOLD.items()
-    }
+    row = re.search(r"^\| `sotopia` \| ([^|]+) \|$", page, re.MULTILINE)
+    assert row is not None and row[1].split(", ") == [*sotopia_out.LOST, "prompts", "titles"]

@@ -187,7 +187,7 @@ def test_who_waits_in_vain_may_go_on_and_the_place_is_free(tmp_path: Path) -> No
         client = clients[lonely.number - 1]
         until(lambda: "Go on without a talk" in client.get("/experiment").text)
         assert "Your completion code" in post(client, "alone").text
-        assert lonely.status == "unpaired" and lab.register.holder(lonely.place) is None
+        assert lonely.status == "unpaired" and not lonely.holds, "the place is free again"
 
 
 GAME = """\

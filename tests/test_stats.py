@@ -104,7 +104,7 @@ def test_the_stated_number_of_scenarios_has_the_stated_power(check: ModuleType, 
 
 
 def test_one_value_for_each_scenario_has_students_interval() -> None:
-    found = stats.mean([1.0, 2.0, 3.0, 4.0])
+    found = stats.clustered({"a": [1.0], "b": [2.0], "c": [3.0], "d": [4.0]})
     # sd = sqrt(5/3) = 1.29099, error = sd / 2 = 0.645497, t(0.975, 3) = 3.182446: 2.5 -+ 2.054260
     assert list(found) == [2.5, pytest.approx(0.445740, abs=1e-5), pytest.approx(4.554260, abs=1e-5), 4]
 

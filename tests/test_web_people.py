@@ -221,7 +221,7 @@ def test_a_seat_shows_its_own_observation(tmp_path: Path, monkeypatch: pytest.Mo
             assert "only this goal" in shown and "show without words" not in shown
             said = {"csrf": data["csrf"], "turn": field(shown, "turn"), "kind": kind, "text": text}
             assert client.post(address, data=said).status_code == 200
-            wait_for(lambda count=number + 1: len(game.turns) == count)
+            wait_for(lambda count=number + 1: len(game.talk.turns) == count)
             for part in ("", "/turns"):
                 assert "psst" in client.get(seat + part).text or game.done
                 assert "psst" not in client.get(other + part).text or game.done

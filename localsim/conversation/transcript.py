@@ -169,11 +169,6 @@ class Transcript:
         """The turns in which the rules told something."""
         return tuple(turn for turn in self.turns if turn.told)
 
-    @property
-    def last(self) -> str:
-        """The type of the last act; '' before the first."""
-        return next((turn.action.type for turn in reversed(self.turns) if not turn.told), "")
-
     def position(self, turn: int) -> float:
         """Return the relative position of a turn: 0 at the start, 1 at the end (0 in a transcript of one turn)."""
         return turn / (len(self.turns) - 1) if len(self.turns) > 1 else 0.0

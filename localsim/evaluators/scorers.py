@@ -196,10 +196,10 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
-def bleu(said: Sequence[str], wanted: Sequence[str], most: int = 4) -> float:
-    """Return the BLEU of one text, from 0 to 1, with up to `most` words in a row, or as many as it has."""
+def bleu(said: Sequence[str], wanted: Sequence[str]) -> float:
+    """Return the BLEU of one text, from 0 to 1, with up to four words in a row, or as many as it has."""
     logs, smooth = [], 1
-    for size in range(1, min(most, len(said)) + 1):
+    for size in range(1, min(4, len(said)) + 1):
         own, theirs = (Counter(zip(*(words[at:] for at in range(size)), strict=False)) for words in (said, wanted))
         hits = (own & theirs).total()
         if size == 1 and not hits:

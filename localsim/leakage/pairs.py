@@ -12,6 +12,8 @@ from localsim.errors import InvalidInput
 
 Label = Literal["none", "hint", "disclosed"]
 LABELS: tuple[Label, ...] = get_args(Label)
+CONTEXT = 5
+"""Turns before an utterance that the detector reads."""
 
 
 @dataclass(frozen=True)
@@ -71,13 +73,13 @@ class LabelledTranscript:
 
 
 def pairs_of(
-    facts: tuple[PrivateFact, ...], turns: tuple[tuple[str, str], ...], context: int = 5
+    facts: tuple[PrivateFact, ...], turns: tuple[tuple[str, str], ...]
 ) -> Iterator[tuple[PrivateFact, int, Pair]]:
-    """Yield every fact with every turn and the `context` turns before it."""
+    """Yield every fact with every turn and the CONTEXT turns before it."""
     lines = [f"{speaker}: {text}" for speaker, text in turns]
     for number, (speaker, text) in enumerate(turns):
         if text:
-            before = tuple(lines[max(0, number - context) : number])
+            before = tuple(lines[max(0, number - CONTEXT) : number])
             for fact in facts:
                 yield fact, number, Pair(fact.text, fact.owner, speaker, before, text)
 

@@ -48,11 +48,6 @@ class Adapter:
         return int(next(iter(self.pairs.values()))[0].shape[0])
 
     @property
-    def parameters(self) -> int:
-        """The number of parameters in all matrices."""
-        return sum(a.size + b.size for a, b in self.pairs.values())
-
-    @property
     def scale(self) -> float:
         """The factor of the product B A."""
         return self.alpha / self.rank if self.alpha else 1.0  # as llama.cpp reads a file without alpha

@@ -142,12 +142,8 @@ class Cell:
         """Return the number of episodes with a status."""
         return sum(row.status == status for row in self.episodes)
 
-    def values(self, measure: Measure) -> list[float]:
-        """Return the values of a measure's score; if the measure has a side, only of that side."""
-        return [value for _, value in self._values(measure)]
-
     def _values(self, measure: Measure) -> list[tuple[str, float]]:
-        """Return (episode id, value) of a measure's score."""
+        """Return (episode id, value) of a measure's score; if the measure has a side, only of that side."""
         return [
             (row.episode_id, row.value)
             for row in self.by_name.get(measure.score, ())

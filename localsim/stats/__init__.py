@@ -11,7 +11,6 @@ from localsim.stats.intervals import Estimate as Estimate
 from localsim.stats.intervals import clustered as clustered
 from localsim.stats.intervals import excess as excess
 from localsim.stats.intervals import grouped as grouped
-from localsim.stats.intervals import mean as mean
 from localsim.stats.intervals import rate as rate
 from localsim.stats.intervals import share as share
 from localsim.stats.intervals import text_of as text_of

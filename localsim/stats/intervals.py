@@ -68,11 +68,6 @@ def share(successes: int, n: int) -> Estimate:
     return Estimate(successes / n, low, high, n)
 
 
-def mean(values: Sequence[float], bounds: Bounds = (None, None)) -> Estimate:
-    """Return the mean of independent values; see `clustered` for values of episodes."""
-    return clustered({str(place): [value] for place, value in enumerate(values)}, bounds)
-
-
 def clustered(groups: Mapping[str, Sequence[float]], bounds: Bounds = (None, None), number: bool = False) -> Estimate:
     """Return the mean of all values, given scenario -> values; `number` if they are no shares and no positions.
 

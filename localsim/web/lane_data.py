@@ -77,11 +77,6 @@ class LanePage:
     overheard: bool
     """True if some turn is read only because the mode shows everything."""
 
-    @property
-    def all_shown(self) -> bool:
-        """True if every lane of the episode is on the page."""
-        return len(self.heads) == len(self.choices)
-
 
 def lane_page(episode: StoredEpisode, chosen: int | None = None) -> LanePage:
     """Return the lanes around a chosen one: 0 for the narrator, else the number of an agent, from 1.

@@ -63,10 +63,10 @@ class RawContext:
         """Tokens a second in a prompt of PREFILL tokens with an empty cache."""
         return PREFILL / min(self.pieces([(0, PREFILL)] * 3))
 
-    def step_rate(self, parallel: int, depth: int, repeats: int = 9) -> float:
-        """Tokens a second that `parallel` sequences write together with `depth` tokens before them."""
+    def step_rate(self, parallel: int, depth: int) -> float:
+        """Tokens a second that `parallel` sequences write together with `depth` tokens before them (median of nine)."""
         self.fill(depth)
-        times = sorted(self.steps([[depth] * parallel] * repeats))
+        times = sorted(self.steps([[depth] * parallel] * 9))
         return parallel / times[len(times) // 2]
 
     def perplexity(self, text: str) -> tuple[float, int]:

@@ -80,7 +80,7 @@ class ChatTemplate:
         """True if the system message is put before the first user message, because the template has no system role."""
         self.begins = self._begins()
         """The text between a user's message and a reply."""
-        self.thinks = THOUGHT in source and self._carries(TRIAL, thinking=True)
+        self.thinks = THOUGHT in source and self._carries_thoughts()
         """True if the template belongs to a model that thinks before it replies."""
 
     def _found(self) -> _Dialect:
@@ -91,7 +91,7 @@ class ChatTemplate:
             self.folds_system = dialect.folds
             self._rendered.clear()
             try:
-                if self._in_order(TRIAL, thinking=False):
+                if self._in_order(thinking=False):
                     return dialect
             except TemplateLimit as error:
                 raise BackendUnavailable(f"{self._name}: its chat template cannot be used: {error}") from error
@@ -105,14 +105,14 @@ class ChatTemplate:
             hint="choose an instruct model whose template has plain user and assistant messages",
         )
 
-    def _in_order(self, messages: Sequence[Message], *, thinking: bool) -> bool:
-        found = [piece.text for piece in self.pieces(messages, thinking=thinking) if piece.is_content]
+    def _in_order(self, *, thinking: bool) -> bool:
+        found = [piece.text for piece in self.pieces(TRIAL, thinking=thinking) if piece.is_content]
         folded = "".join(found).replace("\n\n", "") if self.folds_system else "".join(found)
-        return folded == "".join(message.content for message in messages)
+        return folded == "".join(message.content for message in TRIAL)
 
-    def _carries(self, messages: Sequence[Message], *, thinking: bool = False) -> bool:
+    def _carries_thoughts(self) -> bool:
         try:
-            return self._in_order(messages, thinking=thinking)
+            return self._in_order(thinking=True)
         except TemplateError:
             return False
 

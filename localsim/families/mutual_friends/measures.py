@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from statistics import fmean, pstdev
 
 from localsim.conversation.controls import KEPT, Control, between, by_chance, exactly
-from localsim.conversation.episode import MODES, OMNISCIENT, Mode
+from localsim.conversation.episode import OMNISCIENT, Mode
 from localsim.conversation.measures import Measure
 from localsim.families.base import EXPLICIT_END, SUCCESS
 
@@ -85,9 +85,9 @@ _TURNS = [min(2 * mine - 1, 2 * yours) for mine, yours in _PLACES]
 """Turn in which one of two players names the friend in common, if each names one friend of the own list in its turn."""
 
 
-def _near(player: str, measure: str, values: Sequence[float], why: str, modes: Sequence[Mode] = MODES) -> Control:
+def _near(player: str, measure: str, values: Sequence[float], why: str) -> Control:
     mean, width = fmean(values), pstdev(values) * _WIDTH
-    return between(player, measure, mean - width, mean + width, why, modes=modes)
+    return between(player, measure, mean - width, mean + width, why)
 
 
 def _chances(turn: int) -> float:

@@ -26,17 +26,6 @@ from localsim.store.schema import VIEWS
 
 Say = Callable[[str], None]
 FORMATS = ("sotopia", "inspect", "hf")
-_DOCUMENTS = {"scenarios": "only their ids", "answer keys": "they stay in the database"}
-_PROMPTS = {"prompts": "they stay in the database"}
-CANNOT_HOLD: Mapping[str, Mapping[str, str]] = {
-    "sotopia": sotopia_out.LOST | _PROMPTS | {"titles": "and the info for people; Sotopia has none"},
-    "inspect": _PROMPTS | {"leaks": "their number is a score", "scenarios": "only setting, family and answer key"},
-    "jsonl": _DOCUMENTS | _PROMPTS,
-    "parquet, csv, hf": _DOCUMENTS,
-    "sft, sharegpt": _DOCUMENTS
-    | {"scores": "a chat has none", "turns of others": "only those that the agent could read"},
-}
-"""Format of `export` -> what it has no place for -> why. An archive and a partition hold everything of a run."""
 
 
 def send(store: Store, run_id: str, form: str, target: Path, say: Say) -> list[Path]:

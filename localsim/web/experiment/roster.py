@@ -126,10 +126,6 @@ class Roster(State[ArmMeeting]):
         """The participant whose browser has the secret with this hash."""
         return self._by_key.get(key) if key else None
 
-    def holder(self, place: int) -> Participant | None:
-        """Who has a place now; None if it is free."""
-        return next((each for each in list(self.people.values()) if each.place == place and each.holds), None)
-
     def next_place(self, away: Mapping[int, float]) -> tuple[int, Participant | None] | None:
         """The place of the next participant, and who loses it; None if all are taken.
 

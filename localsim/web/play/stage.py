@@ -17,7 +17,6 @@ from localsim.backends.open import Needs, models_of
 from localsim.backends.person import NAME
 from localsim.conversation.episode import EpisodeSpec, Mode
 from localsim.conversation.scenario import LoadedScenario
-from localsim.conversation.transcript import Turn
 from localsim.errors import InvalidInput, LocalsimError
 from localsim.runs import runner
 from localsim.runs.plan import Plan
@@ -66,11 +65,6 @@ class Game(Floor):
         register: State[Meeting] = State()
         super().__init__(store, runner.new_run_id(datetime.now(UTC)), terms, register, None, self._notices.append)
         self.talk = self._add(Meeting(1, 0, mode, 0, dict.fromkeys(roles, 0)))
-
-    @property
-    def turns(self) -> list[Turn]:
-        """The turns so far."""
-        return self.talk.turns
 
     @property
     def asked(self) -> str | None:
