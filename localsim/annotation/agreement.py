@@ -18,6 +18,7 @@ from localsim.annotation.measures import Alpha
 from localsim.annotation.records import MADE_BY
 from localsim.annotation.records import rows as stored_rows
 from localsim.annotation.results import Agreement, Counts, Dimensions, Disclosures, Pairs, Preferred
+from localsim.conversation.wording.wordings import counted
 from localsim.evaluators.judge import DIMENSIONS
 from localsim.stats import grouped, holm, share, text_of
 from localsim.store.conditions import Condition, in_order, names_of
@@ -334,7 +335,7 @@ def _on_pairs(found: Pairs) -> list[str]:
     for row in found.attention:
         if row.inattentive:
             what = "is left out" if row.rater in found.left_out else "is counted all the same"
-            failed = f"{row.rater} fails {row.failed} of {_number(row.n, 'attention item')}"
+            failed = f"{row.rater} fails {row.failed} of {counted(row.n, 'attention item')}"
             lines.append(f"  {failed} and {what}.")
     lines += [f"  {preference_text(row)}" for row in found.rates]
     lines.append(
@@ -351,7 +352,7 @@ def _on_pairs(found: Pairs) -> list[str]:
     for each in found.judges:
         equal = text_of(each.equal, each.low, each.high, ".0%")
         lines.append(
-            f"  Judge {each.judge} agrees with most raters on {equal} of {_number(each.decided, 'pair')} that "
+            f"  Judge {each.judge} agrees with most raters on {equal} of {counted(each.decided, 'pair')} that "
             f"both decide, of {each.n}; kappa {text_of(each.kappa)}."
         )
     return lines
@@ -361,10 +362,10 @@ def preference_text(row: Preferred) -> str:
     """A row of `rates` as a sentence, with test, ties and the agreement of raters."""
     chosen = text_of(row.first_chosen, row.low, row.high, ".0%")
     test = "" if row.p is None else f", p = {row.p:.3g} ({row.p_holm:.3g} after Holm)"
-    ties = f"; {_number(row.ties, 'tie')} left out" if row.ties else ""
+    ties = f"; {counted(row.ties, 'tie')} left out" if row.ties else ""
     agreed = f"; raters: {_alpha(row.alpha)}" if row.alpha.items else ""
     base = (
-        f"{_number(row.decided, 'judgement')} of {_number(row.items, 'item')} on {_number(row.scenarios, 'scenario')}"
+        f"{counted(row.decided, 'judgement')} of {counted(row.items, 'item')} on {counted(row.scenarios, 'scenario')}"
     )
     return f"{row.first} over {row.second}: {chosen} of {base}{test}{ties}{agreed}."
 
@@ -382,7 +383,7 @@ def _on_dimensions(found: Dimensions) -> list[str]:
 def _on_disclosures(found: Disclosures) -> list[str]:
     lines = [_head("Disclosures", found)]
     lines.append(
-        f"  Most raters mark {found.disclosed} of {_number(found.facts, 'fact')} as disclosed; "
+        f"  Most raters mark {found.disclosed} of {counted(found.facts, 'fact')} as disclosed; "
         f"no majority for {found.undecided}; agreement of raters: {_alpha(found.alpha)}."
     )
     row = found.detector
@@ -391,14 +392,14 @@ def _on_disclosures(found: Disclosures) -> list[str]:
     else:
         same = text_of(row.first_turn, row.low, row.high, ".0%")
         lines.append(
-            f"  Detector, first turns of {_number(row.n, 'fact')}: precision {text_of(row.precision)} (of "
+            f"  Detector, first turns of {counted(row.n, 'fact')}: precision {text_of(row.precision)} (of "
             f"{row.said}), recall {text_of(row.recall)} (of {row.true}), F1 {text_of(row.f1)}; same turn or "
             f"none in {same}; kappa of disclosed or not {text_of(row.kappa)}."
         )
     for each in found.judges:
         same = text_of(each.first_turn, each.low, each.high, ".0%")
         lines.append(
-            f"  Leak judge {each.judge}, {_number(each.n, 'fact')}: kappa of disclosed or not "
+            f"  Leak judge {each.judge}, {counted(each.n, 'fact')}: kappa of disclosed or not "
             f"{text_of(each.kappa)}; same turn or none in {same} of {each.turns}."
         )
     return lines
@@ -406,22 +407,18 @@ def _on_disclosures(found: Disclosures) -> list[str]:
 
 def _head(name: str, found: Counts) -> str:
     time = "" if found.median_seconds is None else f", median {found.median_seconds:.0f} s each"
-    counts = f"{_number(found.n, 'judgement')} of {_number(found.items, 'item')}"
+    counts = f"{counted(found.n, 'judgement')} of {counted(found.items, 'item')}"
     return f"{name}: {counts} by {raters_text(found.kinds)}{time}."
 
 
 def raters_text(kinds: Mapping[str, int]) -> str:
     """The number of raters of each kind in words, such as `2 people and 1 language model`."""
     people, models = kinds.get("person", 0), kinds.get("language model", 0)
-    parts = [f"{people} person" if people == 1 else f"{people} people"] if people or not models else []
-    return " and ".join([*parts, *([_number(models, "language model")] if models else [])])
+    parts = [counted(people, "person", "people")] if people or not models else []
+    return " and ".join([*parts, *([counted(models, "language model")] if models else [])])
 
 
 def _alpha(found: Alpha) -> str:
     if not found.items:
         return "not known, because no two raters judged the same"
-    return f"alpha {text_of(found.alpha)} ({_number(found.items, 'unit')} with two raters or more)"
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    return f"alpha {text_of(found.alpha)} ({counted(found.items, 'unit')} with two raters or more)"

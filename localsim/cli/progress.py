@@ -14,9 +14,10 @@ import click
 from tqdm import tqdm
 
 from localsim import paths
-from localsim.conversation.episode import Episode, EpisodeSpec, counted
+from localsim.conversation.episode import Episode, EpisodeSpec
 from localsim.conversation.grants import condition_name
 from localsim.conversation.transcript import Turn
+from localsim.conversation.wording.wordings import counted
 from localsim.runs.scheduler import Watcher
 from localsim.store.database import Store
 
@@ -214,7 +215,7 @@ class Progress(Watcher):
 
     def line(self) -> str:
         """Return one line about the run: episodes, speed, forecast."""
-        return f"{self._over} of {counted(self._planned)}, {self._state()}"
+        return f"{self._over} of {counted(self._planned, 'episode')}, {self._state()}"
 
     def draw(self) -> None:
         """Draw the bar anew."""

@@ -30,6 +30,7 @@ from localsim.cli.common import (
     write_file,
 )
 from localsim.cli.running.playing import refusal, strict_option
+from localsim.conversation.wording.wordings import counted
 from localsim.errors import DemandsFail, InvalidInput, writing
 from localsim.families import family_of, title_of
 from localsim.runs.plan import CONTRASTS
@@ -320,7 +321,7 @@ def _designed(found: Design) -> Text:
             f"pilot of {pilot.scenarios} scenarios: variance {pilot.between:.3g} between scenarios and "
             f"{pilot.within:.3g} within{apart}"
         )
-    seeds = [f"{each} seed" if each == 1 else f"{each} seeds" for each in wanted.seeds]
+    seeds = [counted(each, "seed") for each in wanted.seeds]
     yield Table(["scenarios", *(f"power, {each}" for each in seeds)], [[n, *row] for n, row in found.table.items()])
     for each, least in zip(seeds, found.smallest, strict=True):
         many = f"{least} scenarios" if least else "more than 500 scenarios"

@@ -24,7 +24,7 @@ from localsim.cli.common import (
     weights_option,
 )
 from localsim.cli.progress import Reassurance, say
-from localsim.conversation.episode import counted
+from localsim.conversation.wording.wordings import counted
 
 if TYPE_CHECKING:
     from localsim.evaluators.base import Evaluator
@@ -204,7 +204,7 @@ def _scored(found: dict[str, Any], *, private: bool) -> Text:
         yield from dict.fromkeys(thresholds.sentences(found["thresholds"]))
     yield from leak_judges.sentences(found["leak_judges"])
     for judge in found["judges"]:
-        yield f"judge {judge.judge}, {counted(judge.n)}: {judge.warning or f'AUROC {judge.goal_auroc:.2f}'}"
+        yield f"judge {judge.judge}, {counted(judge.n, 'episode')}: {judge.warning or f'AUROC {judge.goal_auroc:.2f}'}"
     if found["rubrics"]:
         yield Table(*rubric_table(found["rubrics"]))
     yield from map(sentence, found["naturalness"])

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import click
 
 from localsim.cli.answers import WIDTH, Styled, Table, Text
+from localsim.conversation.wording.wordings import counted
 from localsim.reports import document
 from localsim.reports.document import Cell, Report
 from localsim.reports.render.bars import lines
@@ -41,7 +42,7 @@ def brief(data: Report, command: str) -> Text:
         yield ""
     more = f"{rest} more tables, " if rest else ""
     warned = len(set(data.warnings))
-    warnings = f"{warned} warning{'' if warned == 1 else 's'}, " if warned else ""
+    warnings = f"{counted(warned, 'warning')}, " if warned else ""
     context = click.get_current_context(silent=True)
     where = f" --db {db}" if context and (db := context.params.get("db")) else ""
     yield Styled(

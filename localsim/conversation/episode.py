@@ -280,11 +280,6 @@ class Score:
     """Indices of the turns that are its evidence."""
 
 
-def counted(number: int) -> str:
-    """Return a number of episodes in words: `1 episode`, `2 episodes`."""
-    return f"{number} episode{'' if number == 1 else 's'}"
-
-
 def checked_scores(scores: Iterable[Score]) -> tuple[Score, ...]:
     """Return the scores. Raises TypeError or ValueError for what cannot be stored: no Score, no finite number, or two
     scores of one name and agent.

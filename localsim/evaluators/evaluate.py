@@ -12,10 +12,11 @@ from functools import partial
 from itertools import chain
 
 from localsim import plugins
-from localsim.conversation.episode import Score, Subject, counted
+from localsim.conversation.episode import Score, Subject
 from localsim.conversation.requests import Request
 from localsim.conversation.scenario import AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript
+from localsim.conversation.wording.wordings import counted
 from localsim.errors import InvalidInput, suggest
 from localsim.evaluators.asking import ask, open_judge
 from localsim.evaluators.base import ERROR, Asked, Evaluation, Evaluator, Plugin, Scorer, guarded, kept
@@ -158,7 +159,7 @@ def _score(store: Store, evaluator: Evaluator, batches: list[Batch], say: Notify
         every, begun = sum(map(len, batches)), 0
         for number, (batch, work) in enumerate(drive(evaluator, batches), start=1):
             if evaluator.doing:
-                say(f"{evaluator.doing}: {f'{begun} of ' if begun else ''}{counted(every)}")
+                say(f"{evaluator.doing}: {f'{begun} of ' if begun else ''}{counted(every, 'episode')}")
             begun += len(batch)
             evaluations = guarded(evaluator.name, work, partial(_failed, batch))
             store.take_in(_records(evaluator, evaluations))
@@ -168,11 +169,11 @@ def _score(store: Store, evaluator: Evaluator, batches: list[Batch], say: Notify
             count += len(scored) - len(errors)
             if evaluator.model is not None:
                 say(f"{evaluator.name}: {number} of {len(batches)}")
-    say(f"{evaluator.name} (version {evaluator.version}) scored {counted(count)}")
+    say(f"{evaluator.name} (version {evaluator.version}) scored {counted(count, 'episode')}")
     if count:
         queries.forget_errors(store, evaluator.name, evaluator.version)
     if failures:
-        say(f"{evaluator.name} failed on {counted(len(failures))}: {next(iter(failures.values()))}")
+        say(f"{evaluator.name} failed on {counted(len(failures), 'episode')}: {next(iter(failures.values()))}")
     return count
 
 

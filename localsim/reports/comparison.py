@@ -19,6 +19,7 @@ from localsim import stats
 from localsim.backends import person
 from localsim.conversation.episode import PEOPLE
 from localsim.conversation.measures import Measure
+from localsim.conversation.wording.wordings import counted
 from localsim.errors import InvalidInput
 from localsim.evaluators.evaluate import installed
 from localsim.families import in_order
@@ -458,5 +459,4 @@ def remarks(rows: Sequence[Compared]) -> Iterator[str]:
     if any(row.by_construction for row in rows):
         yield "by construction: the measure can only be 0 in one of the modes, so the difference is not tested."
     for scenarios, least in sorted({(row.test.scenarios, row.test.p_least) for row in rows if row.test.p_least > 0.05}):
-        many = "scenario" if scenarios == 1 else "scenarios"
-        yield f"With {scenarios} {many} p cannot be below {least:.4g}: more are needed to tell."
+        yield f"With {counted(scenarios, 'scenario')} p cannot be below {least:.4g}: more are needed to tell."

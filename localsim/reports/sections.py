@@ -11,6 +11,7 @@ from localsim import paths
 from localsim.annotation import agreement, leak_judges
 from localsim.conversation.grants import condition_name
 from localsim.conversation.measures import Measure
+from localsim.conversation.wording.wordings import counted
 from localsim.families import family_of, in_order, title_of
 from localsim.models.registry import labelled
 from localsim.reports.compose.alone import foremost
@@ -301,6 +302,5 @@ def _portable(path: str) -> str:
 
 def _unnamed(hashes: Sequence[str]) -> str:
     """Return which scenarios the command cannot name."""
-    many = "scenario" if len(hashes) == 1 else "scenarios"
     known = ", ".join(each[:12] for each in hashes)
-    return f"SCENARIO... stands for the {len(hashes)} {many} of the run, sha256 of their content {known}."
+    return f"SCENARIO... stands for the {counted(len(hashes), 'scenario')} of the run, sha256 of their content {known}."

@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from localsim.conversation.episode import MODES, counted
+from localsim.conversation.episode import MODES
 from localsim.conversation.grants import NONE, condition_name
+from localsim.conversation.wording.wordings import counted
 from localsim.errors import InvalidInput
 from localsim.families import EVERYDAY, family_of, in_order, title_of
 from localsim.models import minds
@@ -137,7 +138,7 @@ def heading_of(store: Store, run_id: str) -> str:
 def episodes_of(row: Row) -> str:
     """Return the number of completed episodes of a row of `run_facts`, and of what number if some are missing."""
     done, planned = row["completed"], row["planned"]
-    return counted(done) if done == planned else f"{done} of {planned} episodes"
+    return counted(done, "episode") if done == planned else f"{done} of {planned} episodes"
 
 
 def is_search(evaluator: str, value: float | None) -> bool:

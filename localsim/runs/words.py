@@ -55,8 +55,3 @@ SIGNS = {
     **{"own": "●", "shared": "◆", "strange": "▲"},
 }
 """One sign for each kind of mark, the same in talks, tables and legends."""
-
-
-def conversations(count: int) -> str:
-    """Return a number of conversations in words."""
-    return f"{count} conversation{'' if count == 1 else 's'}"

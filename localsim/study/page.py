@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, replace
 
+from localsim.conversation.wording.wordings import counted
 from localsim.families import family_of, in_order, title_of
 from localsim.families.base import SUCCESS
 from localsim.reports.comparison import Compared
@@ -60,10 +61,10 @@ def _lines(section: Section, head: str = "##") -> Iterator[str]:
 
 def _size(study: Study) -> str:
     size = study.size
-    episodes = "1 episode" if size.episodes == 1 else f"{size.episodes} episodes"
     return (
-        f"{size.scenarios} searches, {size.scenarios} bargains and {size.situations} situations; {episodes} of each "
-        f"scenario and condition, seed {study.seed}. All conditions play the same scenarios with the same seeds. "
+        f"{size.scenarios} searches, {size.scenarios} bargains and {size.situations} situations; "
+        f"{counted(size.episodes, 'episode')} of each scenario and condition, seed {study.seed}. "
+        "All conditions play the same scenarios with the same seeds. "
         + (f"The lessons are from {size.learnt} other searches and as many bargains." if study.arms else "")
     )
 

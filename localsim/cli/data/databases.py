@@ -15,7 +15,7 @@ from localsim.cli import completion
 from localsim.cli.answers import Answer, Note, Styled, Table, Text, answers
 from localsim.cli.common import Listing, Option, Target, db_option, run_argument, store_of, yes_option
 from localsim.cli.progress import Reassurance, clean, say
-from localsim.conversation.episode import counted
+from localsim.conversation.wording.wordings import counted
 from localsim.errors import DatabaseError
 from localsim.runs import telling
 from localsim.store.queries import runs as queries
@@ -89,7 +89,8 @@ def attach_(places: tuple[str, ...], output: Path) -> Answer:
         made = attach_all(places, output.absolute(), say)
 
     def text() -> Text:
-        yield f"{output}: {counted(made.episodes)} of {made.runs} runs in {len(made.sources)} files and folders"
+        episodes = counted(made.episodes, "episode")
+        yield f"{output}: {episodes} of {made.runs} runs in {len(made.sources)} files and folders"
         for run_id, place in made.doubled:
             yield Note(f"run {run_id} is in several of them; that of {place} is left out")
         yield Note(f"next: localsim report @last --db {output}")
@@ -233,4 +234,4 @@ def remove(run: str, yes: bool, db: str | None) -> None:
     run_id = store.run_id(run)
     if not yes:
         click.confirm(f"Delete run {clean(telling.heading_of(store, run_id))} with all its episodes?", abort=True)
-    click.echo(f"removed run {run_id}, {counted(store.remove_run(run_id))}")
+    click.echo(f"removed run {run_id}, {counted(store.remove_run(run_id), 'episode')}")

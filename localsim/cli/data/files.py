@@ -14,7 +14,7 @@ from localsim import paths
 from localsim.cli.answers import Answer, Note, Text, answers
 from localsim.cli.common import Named, Target, db_option, files_argument, refuse_unwritable, run_argument, store_of
 from localsim.cli.progress import Progress, Reassurance, say
-from localsim.conversation.episode import counted
+from localsim.conversation.wording.wordings import counted
 from localsim.errors import InvalidInput, TooManyFailures
 from localsim.paths import file_name
 from localsim.store.database import Store
@@ -103,7 +103,8 @@ def _partitions(store: Store, run: str | None, *, partitioned: Path, by_scenario
 def _line(made: Mapping[str, Any]) -> str:
     """Return the line about a partition."""
     rows = made["rows"]
-    return f"{made['path']}: {counted(rows['episodes'])}, {rows['turns']} turns, {made['bytes'] / 1e6:.1f} MB"
+    episodes = counted(rows["episodes"], "episode")
+    return f"{made['path']}: {episodes}, {rows['turns']} turns, {made['bytes'] / 1e6:.1f} MB"
 
 
 def _files(store: Store, run_id: str, form: str, output: str | None) -> list[Any]:
@@ -225,7 +226,7 @@ def bundle(run: str, output: Path | None, db: str | None) -> Answer:
 
     def text() -> Text:
         kinds = [name.partition("/")[0] for name in manifest["files"]]
-        yield f"{target}: {counted(kinds.count('episodes'))}, {kinds.count('scenarios')} scenarios"
+        yield f"{target}: {counted(kinds.count('episodes'), 'episode')}, {kinds.count('scenarios')} scenarios"
         for name, identity in manifest["models"].items():
             yield f"  {name}: {identity.get('file', identity['kind'])}, sha256 {identity.get('sha256', 'none')}"
 
@@ -263,7 +264,7 @@ def replay(file: Path, db: str | None) -> Answer:
             yield f"  {'identical' if each.identical else differs}: {each.file}"
 
     error = TooManyFailures(
-        f"{counted(len(found.episodes) - found.identical)} of an exact run differ",
+        f"{counted(len(found.episodes) - found.identical, 'episode')} of an exact run differ",
         where=str(file),
         hint="another build, processor or version writes other texts; localsim doctor shows the build",
     )

@@ -11,7 +11,7 @@ from typing import Any
 from localsim.cli.answers import Answer, Note, Text
 from localsim.cli.progress import Progress, Reassurance, say
 from localsim.cli.running.playing import playing_lines, refusal
-from localsim.conversation.episode import counted
+from localsim.conversation.wording.wordings import counted
 from localsim.errors import EvaluatorFailed, Interrupted, LocalsimError, TooManyFailures
 from localsim.families import family_of
 from localsim.reports.evidence import playing
@@ -64,8 +64,9 @@ def _summary(result: runner.Result, db: Path, told: playing.Playing) -> Text:
     yield from playing_lines(told.sentences())
     rate = summary.tokens_generated / result.seconds if result.seconds else 0
     yield (
-        f"run {result.run_id}: {summary.completed} completed, {summary.failed} failed of {counted(result.planned)} "
-        f"in {result.seconds:.0f} s ({summary.tokens_generated} tokens, {rate:.0f}/s)"
+        f"run {result.run_id}: {summary.completed} completed, {summary.failed} failed of "
+        f"{counted(result.planned, 'episode')} in {result.seconds:.0f} s "
+        f"({summary.tokens_generated} tokens, {rate:.0f}/s)"
     )
     if summary.tokens_in_prompts:
         cached = 1 - summary.tokens_evaluated / summary.tokens_in_prompts
@@ -112,7 +113,7 @@ def _failure(result: runner.Result, db: Path, fail_on_error: float) -> LocalsimE
     if summary.failed <= (fail_on_error if fail_on_error >= 1 else fail_on_error * done):
         return None
     hint = f"localsim runs show {result.run_id} lists the reasons"
-    return TooManyFailures(f"{summary.failed} of {counted(done)} failed", hint=hint)
+    return TooManyFailures(f"{summary.failed} of {counted(done, 'episode')} failed", hint=hint)
 
 
 def broken(store: Store, run_id: str) -> EvaluatorFailed | None:

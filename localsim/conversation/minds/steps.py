@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from localsim.conversation.episode import Observation
 from localsim.conversation.requests import Form
 from localsim.conversation.rules.lines import Way
+from localsim.conversation.wording.wordings import listed
 
 
 @dataclass(frozen=True)
@@ -137,8 +138,7 @@ def weights_in(details: Mapping[str, Any]) -> dict[str, float]:
 
 def others_of(seen: Observation) -> str:
     """Return the names of the other agents as a phrase; for an agent who is alone, the interviewer."""
-    names = [agent.name for agent in seen.agents if agent.name != seen.viewer]
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names) or "the interviewer"
+    return listed([agent.name for agent in seen.agents if agent.name != seen.viewer]) or "the interviewer"
 
 
 def told_of(notes: Sequence[Note]) -> tuple[str, ...]:

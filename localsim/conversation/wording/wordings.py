@@ -19,6 +19,11 @@ def listed(texts: Sequence[str], last: str = "and") -> str:
     return f" {last} ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """Return a number of things in words: `1 turn`, `2 turns`; `many` is a plural that is not made with an s."""
+    return f"{number} {one if number == 1 else many or f'{one}s'}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Wording:
     """One way to say every instruction. Braces hold the place of names, texts and numbers."""

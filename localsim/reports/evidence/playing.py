@@ -15,6 +15,7 @@ from typing import Any
 from localsim.backends.called import PREFIX
 from localsim.backends.person import NAME
 from localsim.conversation.episode import PEOPLE
+from localsim.conversation.wording.wordings import listed
 from localsim.families import family_of, in_order, title_of
 from localsim.runs.telling import called
 from localsim.stats import grouped
@@ -118,7 +119,7 @@ class Playing:
         for family, model in sorted(self.withheld):
             cells = [each for each in self.cells if (each.family, each.condition.model) == (family, model)]
             counts = [f"{each.not_playing} of {each.talks} ({each.condition.name})" for each in cells if not each.holds]
-            text = f"Talks of {_named(model)} that do not play: {_listed(counts)}."
+            text = f"Talks of {_named(model)} that do not play: {listed(counts)}."
             found.append((family, f"{text} The numbers about this model are no finding."))
         return found
 
@@ -147,7 +148,7 @@ class Playing:
         which = "these conversations" if len(own) == len(every) else f"the conversations of {_places(own, every)}"
         talks = sum(each.talks for each in own)
         count = f"{faults.total()} of {talks} talk{'s' if talks > 1 else ''} do{'es' if talks == 1 else ''} not play"
-        return f"{_named(model)} does not hold {which}: {count} ({listed(faults)})."
+        return f"{_named(model)} does not hold {which}: {count} ({_in_words(faults)})."
 
     def _so(self) -> str:
         """Return which conclusions are withheld."""
@@ -160,7 +161,7 @@ class Playing:
             for family in in_order({family for family, _ in self.withheld})
             for model in sorted(model for each, model in self.withheld if each == family)
         ]
-        return f"So {self.of} has no conclusion about {_listed(about)}."
+        return f"So {self.of} has no conclusion about {listed(about)}."
 
     def _next(self) -> list[str]:
         """Return the command that shows what a language model of a withheld conclusion can hold."""
@@ -229,7 +230,7 @@ def _example(store: Store, talk: PlayVerdict) -> Example:
 # ---- words ---------------------------------------------------------------------------------------------------------
 
 
-def listed(faults: Counter[str]) -> str:
+def _in_words(faults: Counter[str]) -> str:
     """Return the most frequent faults with their talks, such as "repeats itself: 18, goodbyes go on: 4"."""
     told = faults.most_common(TOLD)
     rest = faults.total() - sum(number for _, number in told)
@@ -242,8 +243,8 @@ def _places(own: Sequence[Cell], every: Sequence[Cell]) -> str:
     for family in in_order({each.family for each in own}):
         names = [each.condition.name for each in own if each.family == family]
         whole = len(names) == sum(each.family == family for each in every)
-        found.append(title_of(family_of(family)) + ("" if whole else f" in {_listed(names)}"))
-    return _listed(found)
+        found.append(title_of(family_of(family)) + ("" if whole else f" in {listed(names)}"))
+    return listed(found)
 
 
 def _quoted(example: Example) -> str:
@@ -256,7 +257,7 @@ def _quoted(example: Example) -> str:
     for again, other, words in others:
         who = "" if other == speaker else f"{other} "
         parts.append(f"{who}{'the same' if words == text else f'“{clipped(words)}”'} in turn {again + 1}")
-    return f"{lead} {_listed(parts)}."
+    return f"{lead} {listed(parts)}."
 
 
 def _named(model: str) -> str:
@@ -268,7 +269,3 @@ def clipped(text: str) -> str:
     """Return the beginning of what was said, as one line."""
     line = " ".join(text.split())
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1].rstrip()}…"
-
-
-def _listed(parts: Sequence[str]) -> str:
-    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)

@@ -15,6 +15,7 @@ from typing import Any
 
 from localsim import stats
 from localsim.annotation.measures import alpha, correlation
+from localsim.conversation.wording.wordings import counted
 from localsim.evaluators.choosing import CHOSEN, PLACE
 from localsim.reports.document import Table
 from localsim.reports.validity.judges import Goal, follows_outcome
@@ -220,7 +221,7 @@ def rubric_tables(found: Iterable[Judged]) -> Iterator[Table]:
     for (judge, rubric), rows in stats.grouped(((row.judge, row.rubric), row) for row in found).items():
         modes = list(dict.fromkeys(mode for row in rows for mode in row.mean_by_mode))
         talks = {mode: max(row.talks_by_mode.get(mode, 0) for row in rows) for mode in modes}
-        heads = ["dimension", *(f"{mode}, {_talks(talks[mode])}" for mode in modes), *_RELIABILITY]
+        heads = ["dimension", *(f"{mode}, {counted(talks[mode], 'talk')}" for mode in modes), *_RELIABILITY]
         body = [[row.dimension, *(_cell(row, mode, talks) for mode in modes), *_reliability(row)] for row in rows]
         yield Table(f"Judge {judge}, rubric {rubric}", heads, body, [_NOTE])
 
@@ -233,10 +234,6 @@ _NOTE = (
 )
 
 
-def _talks(count: int) -> str:
-    return f"{count} talk{'' if count == 1 else 's'}"
-
-
 def _cell(row: Judged, mode: str, talks: Mapping[str, int]) -> str:
     """Return a mean with its interval, and the number of talks if some of the mode's have no score here."""
     if mode not in row.mean_by_mode:
@@ -244,7 +241,7 @@ def _cell(row: Judged, mode: str, talks: Mapping[str, int]) -> str:
     low, high = row.interval_by_mode[mode]
     text = stats.text_of(row.mean_by_mode[mode], low, high, ".1f")
     own = row.talks_by_mode[mode]
-    return text + ("" if own == talks[mode] else f" ({_talks(own)})")
+    return text + ("" if own == talks[mode] else f" ({counted(own, 'talk')})")
 
 
 # ---- choices among conversations -------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from localsim.conversation.measures import Measure
+from localsim.conversation.wording.wordings import counted
 from localsim.evaluators.leaks import Leaks
 from localsim.families import family_of, in_order
 from localsim.families.base import SUCCESS
@@ -20,7 +21,7 @@ from localsim.reports.figures.references import beside, heading, sentences
 from localsim.reports.results import Result, shown
 from localsim.runs.plan import outcomes_of
 from localsim.runs.telling import of_people
-from localsim.runs.words import HIT_IS_NO_LEAK, MARKS, conversations
+from localsim.runs.words import HIT_IS_NO_LEAK, MARKS
 
 NOT_SEARCHED = "not looked for"
 """Stands where a number of leaks would stand if no conversation of the cell was searched for leaks."""
@@ -90,7 +91,7 @@ def brief(data: Report) -> Iterator[Table]:
         counts = {(row.completed, row.n) for row in rows}
         alike = len(counts) == 1 and min(counts)[0] == max(counts)[1]
         title = data.title_of(family) + (f", {labelled(models[0], whole=False)}" if len(models) == 1 else "")
-        title += f" ({conversations(rows[0].n)} in each mode)" if alike else ""
+        title += f" ({counted(rows[0].n, 'conversation')} in each mode)" if alike else ""
         heads = ["mode", *(["model"] if len(models) > 1 else []), *([] if alike else ["conversations"])]
         lines: list[list[Cell]] = []
         for row in rows:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from localsim import families
-from localsim.conversation.episode import counted
+from localsim.conversation.wording.wordings import counted
 from localsim.families import family_of, title_of
 from localsim.models.registry import constructed
 from localsim.reports.evidence import playing
@@ -52,8 +52,7 @@ def remarks_on(
     if single:
         found.append(Remark(ONE_SCENARIO, single))
     for least, which in sorted(small.items()):
-        few = f"{least} completed episode{'' if least == 1 else 's'}"
-        text = f"As few as {few} in a cell: read the intervals, not the differences."
+        text = f"As few as {counted(least, 'completed episode')} in a cell: read the intervals, not the differences."
         found.append(Remark(text, which))
     found += [Remark(text, [family]) for family, text in _baselines(comparison)]
     return found
@@ -139,7 +138,7 @@ def of_failures(comparison: Iterable[Result], whose: str = "") -> Iterator[Remar
     """Yield the warning about failed episodes of these rows; `whose` names the run if it is another one."""
     rows = list(comparison)
     if failed := sum(row.failed for row in rows):
-        done = counted(sum(row.completed + row.failed for row in rows))
+        done = counted(sum(row.completed + row.failed for row in rows), "episode")
         yield Remark(f"{failed} of {done}{whose} failed; rates count only completed ones.")
 
 

@@ -14,9 +14,9 @@ from typing import Any
 from localsim.conversation.episode import Score
 from localsim.conversation.human_talks import NAMES, HumanTalk, LeftOut, Part, checked, id_of, loaded, turns_of
 from localsim.conversation.scenario import LoadedScenario
+from localsim.conversation.wording.wordings import counted, listed
 from localsim.errors import InvalidInput
 from localsim.families import cocoa
-from localsim.families.base import listed
 
 _ITEMS = ("book", "hat", "ball")
 _HINT = "a line is <input> ... </input> <dialogue> YOU: ... <eos> THEM: ... </dialogue> <output> ... </output>"
@@ -123,7 +123,7 @@ def _spoken(part: str, where: str) -> tuple[bool, str]:
 
 
 def _scenario(line: Line, where: str, path: str) -> LoadedScenario:
-    things = ", ".join(_counted(count, item) for count, item in zip(line.counts, line.items, strict=True))
+    things = ", ".join(counted(count, item) for count, item in zip(line.counts, line.items, strict=True))
     known = "_".join("-".join(map(str, values)) or "unknown" for values in line.values)
     kinds = () if line.items == _ITEMS else line.items
     return loaded(
@@ -137,13 +137,9 @@ def _scenario(line: Line, where: str, path: str) -> LoadedScenario:
     )
 
 
-def _counted(count: int, item: str) -> str:
-    return f"{count} {item}" if count == 1 else f"{count} {item}s"
-
-
 def _agent(name: str, items: Sequence[str], values: tuple[int, ...]) -> dict[str, Any]:
     facts = [
-        {"id": id_of(name.lower(), item), "text": f"One {item} is worth {_counted(value, 'point')} to {name}."}
+        {"id": id_of(name.lower(), item), "text": f"One {item} is worth {counted(value, 'point')} to {name}."}
         for item, value in zip(items, values, strict=False)
     ]
     return {"name": name, "goal": "Get as many points as you can.", "facts": facts}

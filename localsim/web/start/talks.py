@@ -11,6 +11,7 @@ from localsim.backends.open import is_scripted
 from localsim.conversation.episode import MODES
 from localsim.conversation.scenario import Scenario
 from localsim.conversation.transcript import Turn
+from localsim.conversation.wording.wordings import counted
 from localsim.errors import InvalidInput
 from localsim.models.registry import labelled
 from localsim.reports.evidence import marks
@@ -95,7 +96,7 @@ class Watched:
         sentences = [f"Talks that do not play: {', '.join(faults)}."] if faults else []
         for right, said in ((True, "Goal reached"), (False, "Goal missed")):
             parts = [
-                f"{mode} after {_turns(len(each.episode.transcript.acts))}"
+                f"{mode} after {counted(len(each.episode.transcript.acts), 'turn')}"
                 for mode, each in done.items()
                 if each.verdict and each.verdict.right is right
             ]
@@ -140,9 +141,9 @@ def _column(work: Work, phase: Phase, mode: str, turns: Sequence[Turn], ended: s
     marked = work.marked.get(mode)
     count = len(marked.episode.transcript.acts) if marked else len(turns)
     if ended is not None:
-        state = f"Over after {_turns(count)}: {words.STOPS.get(ended, ended)}."
+        state = f"Over after {counted(count, 'turn')}: {words.STOPS.get(ended, ended)}."
     elif phase in ("finished", "stopped"):
-        state = f"Stopped after {_turns(count)}." if marked else "This talk has not begun."
+        state = f"Stopped after {counted(count, 'turn')}." if marked else "This talk has not begun."
     else:
         state = _waits(mode, phase, count)
     shown = marked.turns if marked else _plain(work.scenario, turns)
@@ -187,7 +188,7 @@ def _progress(work: Work, phase: Phase, over: int, turns: int) -> str:
         return f"The speed of the model is measured; this takes seconds, or minutes if the computer is busy ({gone})."
     if phase == "loading":
         return f"The players get ready ({gone})." if work.paced else f"The model is loaded ({gone})."
-    said = f"{over} of {len(MODES)} talks are over, {turns} turn{'' if turns == 1 else 's'} so far, {gone} gone"
+    said = f"{over} of {len(MODES)} talks are over, {counted(turns, 'turn')} so far, {gone} gone"
     if phase == "talking" and work.forecast:
         most = work.forecast.high * 60
         said += f" of about {duration(work.forecast.minutes * 60)}"
@@ -272,10 +273,6 @@ def stored(store: Store, run_id: str) -> Work:
 
 
 # ---- sentences -----------------------------------------------------------------------------------------------------
-
-
-def _turns(count: int) -> str:
-    return f"{count} turn{'' if count == 1 else 's'}"
 
 
 def names_of(model: str) -> str:

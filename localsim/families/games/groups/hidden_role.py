@@ -16,6 +16,7 @@ from functools import lru_cache
 from itertools import count as endless
 from typing import Any
 
+from localsim.conversation.wording.wordings import counted
 from localsim.families.games import base as g
 from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Steps, Table
 
@@ -122,7 +123,7 @@ class HiddenRole(Replayed):
         if chosen["seer"]:
             moves.append(g.can("look", "To look at the role of somebody", g.ONE_AGENT, by=drawn[count], readers="self"))
         return Scene(
-            title=f"{len(names)} people, {_counted(count, 'wolf', 'wolves')}",
+            title=f"{len(names)} people, {counted(count, 'wolf', 'wolves')}",
             setting=_setting(names, chosen),
             goal=[
                 "Let the wolves win. Do not be found out." if role == "wolf" else "Find the wolves."
@@ -149,8 +150,8 @@ class HiddenRole(Replayed):
                 yield from table.speak(*left * table.public["rounds"])
                 cast = yield from table.together(left, "vote", named=left)
                 out = _most_named([turn.value for turn in cast], left, table.chance(DAY, number))
-                counted = _counted(sum(turn.value == out for turn in cast), "vote", "votes")
-                told = yield from _out(table, DAY, f"Day {number}: {out} is voted out with {counted}", out, left)
+                given = counted(sum(turn.value == out for turn in cast), "vote")
+                told = yield from _out(table, DAY, f"Day {number}: {out} is voted out with {given}", out, left)
                 days.append(told)
                 votes += [turn for turn in cast if turn.speaker not in wolves]
             else:
@@ -184,7 +185,7 @@ class HiddenRole(Replayed):
         won, days = scores.get("village_won"), scores.get("days")
         if won is None or days is None or days.value is None:
             return None
-        votes = _counted(int(days.value), "vote", "votes")
+        votes = counted(int(days.value), "vote")
         said = f"{'The villagers' if won.value else 'The wolves'} won after {votes}."
         return g.Verdict(None, said, f"Wolves: {g.listed(list(answer.answer['wolves']))}.")
 
@@ -200,7 +201,7 @@ def _check(chosen: Mapping[str, Any]) -> None:
 def _setting(names: Sequence[str], chosen: Mapping[str, Any]) -> str:
     seer = chosen["seer"]
     return (
-        f"{g.listed(names)} play a game. {_counted(chosen['wolves'], 'player is a wolf', 'players are wolves')}, "
+        f"{g.listed(names)} play a game. {counted(chosen['wolves'], 'player is a wolf', 'players are wolves')}, "
         f"{'one is the seer, ' if seer else ''}and each other one is a villager. By day they talk, then all who are in "
         "the game vote at the same time, and who has most votes is out; a tie is drawn by lot. By night the wolves "
         f"vote in this way about the others. {'The seer looks at one role each night. ' if seer else ''}The "
@@ -221,10 +222,6 @@ def _most_acts(chosen: Mapping[str, Any]) -> int:
 
 def _a(role: str) -> str:
     return "the seer" if role == "seer" else f"a {role}"
-
-
-def _counted(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"
 
 
 def _most_named(named: Sequence[str], order: Sequence[str], rng: random.Random) -> str:
