@@ -35,7 +35,7 @@ from localsim.scenarios.tagging import coverage, interaction_of, tags_of, vocabu
 from localsim.stats import grouped
 from localsim.store.conditions import by_number
 from localsim.store.database import Store
-from localsim.store.queries import reports as queries
+from localsim.store.episodes import stored_scenarios
 
 HUMAN: dict[str, str] = {
     "aim": "realism, if the talks are to be like those of people, or story generation, if they are to be good stories",
@@ -57,7 +57,7 @@ WORDED = ("aim", GOAL)
 def card(store: Store, data: Report, human: dict[str, Any] | None = None) -> dict[str, Any]:
     """Return the card of a report as JSON; a human field that is not given is None."""
     run, run_id, said = data.run, data.run.run_id, {**dict.fromkeys((*HUMAN, GOAL)), **(human or {})}
-    loaded = queries.scenarios_with_answers(store, run_id)
+    loaded = list(stored_scenarios(store, run_id).values())
     scenarios = [each.scenario for each in loaded]
     conditions = _conditions(run.plan, scenarios)
     kinds = {identity["kind"] for identity in run.models.values()}

@@ -219,19 +219,28 @@ def models_on(store: Store, scenario_id: str) -> list[Row]:
 
 def stored_scenario(store: Store, scenario_hash: str) -> LoadedScenario:
     """Return a scenario with its answer key, as it was when a run used it. Raises DatabaseError if it is missing."""
-    rows = store.rows("SELECT document_json, answer_json, path FROM scenarios WHERE scenario_hash = ?", [scenario_hash])
-    if not rows:
-        raise DatabaseError(f"scenario {scenario_hash[:12]} of the run is not in the database", where=str(store.path))
-    row = rows[0]
-    return LoadedScenario(
-        Scenario.model_validate_json(row["document_json"]),
-        AnswerKey.from_json(json.loads(row["answer_json"])),
-        str(row["path"] or scenario_hash),
-    )
+    return _scenarios(store, "SELECT ? AS scenario_hash", scenario_hash)[scenario_hash]
 
 
 def stored_scenarios(store: Store, run_id: str) -> dict[str, LoadedScenario]:
-    """Return the scenarios of a run with their answer keys, by scenario hash."""
-    with store.held() as reads:
-        rows = reads.rows("SELECT DISTINCT scenario_hash FROM episodes WHERE run_id = ?", [run_id])
-        return {row["scenario_hash"]: stored_scenario(reads, row["scenario_hash"]) for row in rows}
+    """Return the scenarios of a run with their answer keys, by scenario hash and in the order of their ids.
+
+    Raises DatabaseError if one is missing.
+    """
+    return _scenarios(store, "SELECT DISTINCT scenario_hash FROM episodes WHERE run_id = ?", run_id)
+
+
+def _scenarios(store: Store, wanted: str, parameter: str) -> dict[str, LoadedScenario]:
+    """Return the scenarios whose hashes a query yields."""
+    found = {}
+    for row in store.rows(
+        f"SELECT scenario_hash, document_json, answer_json, path FROM ({wanted}) LEFT JOIN scenarios "
+        "USING (scenario_hash) ORDER BY scenario_id, scenario_hash",
+        [parameter],
+    ):
+        name = row["scenario_hash"]
+        if row["document_json"] is None:
+            raise DatabaseError(f"scenario {name[:12]} of the run is not in the database", where=str(store.path))
+        scenario = Scenario.model_validate_json(row["document_json"])
+        found[name] = LoadedScenario(scenario, AnswerKey.from_json(json.loads(row["answer_json"])), row["path"] or name)
+    return found

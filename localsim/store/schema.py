@@ -107,6 +107,8 @@ def _tables() -> Iterator[tuple[str, Table]]:
 
 
 TABLES: dict[str, Table] = dict(_tables())
+SHARED = ("scenarios", "contents", "vectors")
+"""Tables whose rows are named by a hash of their content."""
 
 
 # {turns t} stands for the columns that the view shows of the table turns, whose alias is t.

@@ -16,7 +16,7 @@ from localsim.reports.paper.published import CONDITIONS, Quantity
 from localsim.stats import Bounds, Estimate
 from localsim.store.conditions import Condition
 from localsim.store.database import Store
-from localsim.store.queries import reports as queries
+from localsim.store.episodes import stored_scenarios
 from localsim.store.queries.runs import run_row
 
 Found = Mapping[str, Sequence[Cell]]
@@ -136,19 +136,18 @@ FINE_TUNED = CONDITIONS[-1]
 def differences(store: Store, conditions: Sequence[Condition], judges: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Return name of a difference -> (the paper, here); what is equal is left out. `judges` scored the conditions."""
     runs = list(dict.fromkeys(each.run_id for each in conditions))
-    scenarios = {
-        text: Scenario.model_validate_json(text) for run in runs for text in queries.scenario_documents(store, run)
-    }
+    every = [loaded.scenario for run in runs for loaded in stored_scenarios(store, run).values()]
+    scenarios = list({scenario.hash: scenario for scenario in every}.values())
     plans = [json.loads(run_row(store, run)["plan_json"]) for run in runs]
     models = ", ".join(dict.fromkeys(each.model for each in conditions))
     judged = f"; as a judge, {', '.join(judges)}" if judges else "; no judge was asked"
-    chars = ", ".join(map(str, sorted({each.limits.chars for each in scenarios.values()})))
+    chars = ", ".join(map(str, sorted({each.limits.chars for each in scenarios})))
     found = {
         "model": ("GPT-3.5 (gpt-3.5-turbo-0613) and Mixtral-8x7B", models),
         "scenarios": (
             "90 scenarios of eight kinds x 5 pairs of people, 450 conversations a mode; 10 of them in the cooperative "
             "family and 10 in the competitive one",
-            _scenarios(list(scenarios.values())),
+            _scenarios(scenarios),
         ),
         "scale": ("0 to 10", "share of conversations whose outcome is verified; a judge's 0 to 10 in a row of its own"),
         "judge": ("GPT-4 at temperature 0", f"rules on the text{judged}"),
@@ -175,7 +174,7 @@ def differences(store: Store, conditions: Sequence[Condition], judges: Sequence[
             f"{FINE_TUNED}: GPT-3.5 fine-tuned for one epoch on 1,252 scripts of 269 other scenarios",
             f"{FINE_TUNED}: a LoRA adapter on scripts of other scenarios",
         )
-    turns = sorted({each.limits.turns for each in scenarios.values()})
+    turns = sorted({each.limits.turns for each in scenarios})
     if turns != [20]:
         found["turn limit"] = ("20 (its code: 21)", ", ".join(map(str, turns)))
     warm = sorted({plan.get("sampling", {}).get("temperature") or 0.0 for plan in plans})

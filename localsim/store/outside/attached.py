@@ -26,12 +26,10 @@ from localsim.store.making import KEPT_IN
 from localsim.store.outside.converting import rows_sql
 from localsim.store.outside.partitions import LARGE, MANIFEST, Partition, read, read_manifest
 from localsim.store.outside.sources import Kind, Source, attach, find, quoted
-from localsim.store.schema import TABLES, VIEWS, text_sql, version
+from localsim.store.schema import SHARED, TABLES, VIEWS, text_sql, version
 
 LIST = "_attached"
 """The table of an attachment: its sources in order."""
-_SHARED = ("scenarios", "contents", "vectors")
-"""Tables whose rows are named by a hash of their content."""
 _NAMED = ("runs", "episodes", "annotations")
 """Tables with a column run_id."""
 
@@ -261,12 +259,12 @@ def take_folder(source: Source, parts: Parts) -> None:
 def table_sql(table: str, parts: Parts) -> str:
     """Return the query that yields all rows of a table; tables of episodes have a column `_run` too."""
     names = list(TABLES[table].columns)
-    by_run = table not in _SHARED and table not in _NAMED
+    by_run = table not in SHARED and table not in _NAMED
     selects = [*_of_files(table, names, by_run, parts), *_of_databases(table, names, by_run, parts)]
     if not selects:
         return f"SELECT *{', NULL::VARCHAR AS _run' if by_run else ''} FROM ({rows_sql(table, {})})"
     every = " UNION ALL ".join(selects)
-    if table in _SHARED and len(parts.partitions) + len(parts.databases) > 1:
+    if table in SHARED and len(parts.partitions) + len(parts.databases) > 1:
         key = TABLES[table].key
         values = ", ".join(name if name in key else f"any_value({name}) AS {name}" for name in names)
         return f"SELECT {values} FROM ({every}) GROUP BY {', '.join(key)}"

@@ -13,7 +13,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from localsim import paths
-from localsim.errors import InvalidInput
+from localsim.errors import writing
 from localsim.store.database import Store
 from localsim.store.episodes import load_episode
 from localsim.store.lock import Connection
@@ -31,15 +31,13 @@ def export_run(store: Store, run_id: str, form: str, target: Path, *, empty: boo
 
     `empty`: also write a file for a view without rows.
     """
-    try:
+    with writing(target):
         if form == "jsonl":
             return [_jsonl(store, run_id, target)]
         target.mkdir(parents=True, exist_ok=True)
         any_row = "SELECT 1 FROM {} WHERE run_id = ? LIMIT 1"
         filled = [view for view in _VIEWS if empty or store.rows(any_row.format(view), [run_id])]
         return _views(store, run_id, filled, form, target)
-    except OSError as error:
-        raise InvalidInput(f"cannot be written: {error.strerror}", where=str(target)) from error
 
 
 def _jsonl(store: Store, run_id: str, target: Path) -> Path:
@@ -99,7 +97,7 @@ def write_partition(store: Store, run_id: str, folder: Path, by_scenario: bool |
 
     `by_scenario` None divides by scenario if scenarios are large. Raises InvalidInput if it cannot write.
     """
-    try:
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         fresh = folder / f".writing-{uuid.uuid4().hex[:12]}"
         fresh.mkdir()
@@ -116,8 +114,6 @@ def write_partition(store: Store, run_id: str, folder: Path, by_scenario: bool |
                 _describe(folder)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
-    except OSError as error:
-        raise InvalidInput(f"cannot be written: {error.strerror}", where=str(folder)) from error
     return made
 
 

@@ -14,14 +14,13 @@ from typing import Any
 
 from localsim.store.lock import Connection
 from localsim.store.outside.converting import LeftBehind
-from localsim.store.schema import TABLES
+from localsim.store.schema import SHARED, TABLES
 
 MARK = "~"
 """Stands before the number of a run, an episode or a rater that was kept apart."""
 _CORE = ("episodes", "turns", "generations")
 _ADDED = ("scores", "leaks", "searches", "judgements")
 """Tables to which later commands add rows about an episode."""
-_SHARED = ("scenarios", "contents", "vectors")
 _NOT_COMPARED = {"searched_utc", "duration_ms", "path"}
 """Columns that may differ between two records of the same thing; `path` is where a scenario file was."""
 
@@ -230,7 +229,7 @@ def _take_shared(connection: Connection, taken: Taken) -> None:
     wrong = "content_hash <> left(sha256(text), 32)"
     for (name,) in connection.execute(f"SELECT content_hash FROM incoming_contents WHERE {wrong}").fetchall():
         taken.clashes.append(Clash("text", name, "the text does not have this hash"))
-    for table in _SHARED:
+    for table in SHARED:
         where = f"WHERE NOT ({wrong})" if table == "contents" else ""
         names = ", ".join(TABLES[table].columns)
         connection.execute(f"INSERT OR IGNORE INTO {table} ({names}) SELECT {names} FROM incoming_{table} {where}")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from localsim.conversation.scenario import AnswerKey, LoadedScenario, Scenario
 from localsim.store.conditions import Condition, Conditioned, condition_of
 from localsim.store.database import Store
 from localsim.store.episodes import contents_of
@@ -196,31 +194,6 @@ def scenario_paths(store: Store, run_id: str) -> list[str]:
         [run_id],
     )
     return [row["path"] for row in rows]
-
-
-def scenario_documents(store: Store, run_id: str) -> list[str]:
-    """The scenarios without their answer keys, as JSON."""
-    rows = store.rows(
-        "SELECT DISTINCT s.document_json FROM scenarios s JOIN episodes e USING (scenario_hash) "
-        "WHERE e.run_id = ? ORDER BY 1",
-        [run_id],
-    )
-    return [row["document_json"] for row in rows]
-
-
-def scenarios_with_answers(store: Store, run_id: str) -> list[LoadedScenario]:
-    """The scenarios of a run with their answer keys, in the order of their ids; their path is empty."""
-    rows = store.rows(
-        "SELECT DISTINCT s.scenario_id, s.document_json, s.answer_json FROM scenarios s JOIN episodes e "
-        "USING (scenario_hash) WHERE e.run_id = ? ORDER BY ALL",
-        [run_id],
-    )
-    return [
-        LoadedScenario(
-            Scenario.model_validate_json(row["document_json"]), AnswerKey.from_json(json.loads(row["answer_json"])), ""
-        )
-        for row in rows
-    ]
 
 
 def with_secrets(store: Store, run_id: str) -> set[str]:

@@ -10,9 +10,8 @@ from typing import Any
 
 from localsim.conversation.episode import Belief, Subject
 from localsim.conversation.minds.steps import weights_in
-from localsim.conversation.scenario import AnswerKey, Scenario
 from localsim.store.database import Store
-from localsim.store.episodes import TURN, transcript_of
+from localsim.store.episodes import TURN, stored_scenarios, transcript_of
 
 
 def subjects(store: Store, run_id: str, reads: Callable[[str | None], bool] = lambda _: True) -> list[Subject]:
@@ -25,18 +24,8 @@ def subjects(store: Store, run_id: str, reads: Callable[[str | None], bool] = la
         "WHERE run_id = ? AND status = 'completed' ORDER BY episode_id",
         [run_id],
     )
-    scenarios = {
-        row["scenario_hash"]: (
-            Scenario.model_validate_json(row["document_json"]),
-            AnswerKey.from_json(json.loads(row["answer_json"])),
-        )
-        for row in store.rows(
-            "SELECT scenario_hash, document_json, answer_json FROM scenarios "
-            "WHERE scenario_hash IN (SELECT scenario_hash FROM episodes WHERE run_id = ?)",
-            [run_id],
-        )
-    }
-    read = [name for name, (scenario, _) in scenarios.items() if reads(scenario.family)]
+    scenarios = stored_scenarios(store, run_id)
+    read = [name for name, loaded in scenarios.items() if reads(loaded.scenario.family)]
     turns: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in store.rows(
         f"SELECT episode_id, {TURN} FROM turns t JOIN episodes e USING (episode_id) "
@@ -49,8 +38,8 @@ def subjects(store: Store, run_id: str, reads: Callable[[str | None], bool] = la
     return [
         Subject(
             episode_id=row["episode_id"],
-            scenario=scenarios[row["scenario_hash"]][0],
-            answer=scenarios[row["scenario_hash"]][1],
+            scenario=scenarios[row["scenario_hash"]].scenario,
+            answer=scenarios[row["scenario_hash"]].answer,
             mode=row["mode"],
             index=row["episode_index"],
             seed=row["seed"],
