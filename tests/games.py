@@ -7,7 +7,6 @@ from typing import Any
 
 from localsim.conversation.episode import Mode
 from localsim.conversation.rules.deciding import slots, told_turn
-from localsim.conversation.rules.lines import Bound
 from localsim.conversation.rules.steps import Stop, Tell
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action, Transcript, Turn, parse_line
@@ -53,10 +52,8 @@ def after(loaded: LoadedScenario, *acts: tuple[str, Action], seed: int = 1) -> T
 
 def _turn(scenario: Any, talk: Transcript, slot: Any, action: Action) -> Turn:
     """The turn of an action, read back from its line, so that nothing passes that a model could not write."""
-    ways = [way for way in slot.ways if isinstance(way, Bound)]
-    actions = tuple(way for way in slot.ways if isinstance(way, str))
     turn = slot.turn(scenario, len(talk), action)
-    read = parse_line(turn.line, slot.speaker, actions, scenario.limits.chars, tuple(ways))
+    read = parse_line(turn.line, slot.speaker, slot.ways, scenario.limits.chars)
     assert read.action == action, turn.line
     found: Turn = turn
     return found

@@ -376,11 +376,7 @@ def test_a_choice_is_read_where_exactly_one_is_made(ways: str) -> None:
         for reply in replies.split("|"):
             read, found = read_reply(asked, reply), ""
             with suppress(MalformedReply):
-                words = tuple(way for way in bound if isinstance(way, str))
-                line = f"Ida{read.text}".rstrip("\n")
-                action = parse_line(
-                    line, "Ida", words, 60, tuple(each for each in bound if isinstance(each, Bound))
-                ).action
+                action = parse_line(f"Ida{read.text}".rstrip("\n"), "Ida", bound, 60).action
                 found = " ".join((action.type, *action.bracket))
             assert found == choice, reply
 

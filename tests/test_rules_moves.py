@@ -101,7 +101,7 @@ def test_a_move_comes_back_from_its_line_and_its_grammar_admits_it(data: st.Data
     words = {"no": "", "may": data.draw(st.sampled_from(["", "Well: [no]."])), "must": "So (it) is, said Bo: 4."}
     action = Action(move.name, words[move.text], values)
     line = line_of("Ana", action)
-    assert parse_line(line, "Ana", ("speak",), 280, (way,)).action == action
+    assert parse_line(line, "Ana", ("speak", way), 280).action == action
     assert "\n" not in line
     if values:
         assert as_pattern(values_gbnf(way)).fullmatch(", ".join(values))
@@ -134,7 +134,7 @@ def test_a_wrong_move_is_malformed_and_says_why(text: str, message: str) -> None
         )
     )
     with pytest.raises(MalformedReply, match=message):
-        parse_line(f"Ana {text}", "Ana", ("speak",), 280, ways)
+        parse_line(f"Ana {text}", "Ana", ("speak", *ways), 280)
 
 
 def test_numbers_and_names_have_one_form() -> None:

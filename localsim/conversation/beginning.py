@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import deque
 
 from localsim.conversation.rules.deciding import Slot, slots, told_turn
-from localsim.conversation.rules.lines import Bound
 from localsim.conversation.rules.steps import Act, Rules, Stop, Tell
 from localsim.conversation.scenario import Scenario
 from localsim.conversation.transcript import Transcript, Turn, parse_line
@@ -36,10 +35,8 @@ def beginning(scenario: Scenario, rules: Rules, seed: int) -> Transcript:
 
 
 def _given(scenario: Scenario, talk: Transcript, slot: Slot, line: str) -> Turn:
-    actions = tuple(way for way in slot.ways if isinstance(way, str))
-    moves = tuple(way for way in slot.ways if isinstance(way, Bound))
     try:
-        read = parse_line(line, slot.speaker, actions, scenario.limits.chars, moves)
+        read = parse_line(line, slot.speaker, slot.ways, scenario.limits.chars)
     except MalformedReply as error:
         raise MalformedReply(f"{line!r}: {error.message}") from error
     return slot.turn(scenario, len(talk), read.action)

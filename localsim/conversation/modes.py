@@ -383,11 +383,9 @@ def roles(mode: Mode, names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _read(spec: EpisodeSpec, index: int, slot: Slot, line: str, *, cut: bool, typed: bool = False) -> Turn:
-    actions = tuple(way for way in slot.ways if isinstance(way, str))
-    moves = tuple(way for way in slot.ways if isinstance(way, Bound))
     scenario = spec.scenario
     repair = None if typed or spec.edition == 1 else _repair(scenario, slot.speaker)
-    parsed = parse_line(line, slot.speaker, actions, scenario.limits.chars, moves, repair, cut=cut)
+    parsed = parse_line(line, slot.speaker, slot.ways, scenario.limits.chars, repair, cut=cut)
     return slot.turn(scenario, index, parsed.action, truncated=parsed.truncated, repaired=parsed.repaired)
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from localsim.conversation.names import NARRATOR as NARRATOR
-from localsim.conversation.rules.lines import SEPARATOR, Bound, name_of, read_values
+from localsim.conversation.rules.lines import SEPARATOR, Bound, Way, name_of, read_values
 from localsim.conversation.rules.spill import Utterance
 from localsim.conversation.rules.values import TOLD
 from localsim.errors import InvalidInput, MalformedReply
@@ -206,14 +206,13 @@ class ParsedLine:
 def parse_line(
     line: str,
     name: str,
-    actions: tuple[str, ...],
+    ways: Sequence[Way],
     max_chars: int,
-    moves: tuple[Bound, ...] = (),
     repair: Repair | None = None,
     *,
     cut: bool = False,
 ) -> ParsedLine:
-    """Read one line written by `name`. Raises MalformedReply naming what is wrong.
+    """Read one line written by `name`, who can act in some ways. Raises MalformedReply naming what is wrong.
 
     Grammars limit a text to `max_chars` characters, so a text of that length was cut. People and scripted players have
     no such limit. `cut`: the line ended at the limit of tokens. `repair` leaves out of its text what is no speech.
@@ -225,16 +224,16 @@ def parse_line(
     said = Utterance(written) if repair is None else repair(written)
     if match is None or "\n" in said.text:
         raise MalformedReply(f'not one line of the form "{name}: words" or "{name} [action]: words"')
-    action = _action(match["kind"] or "speak", fold_lines(said.text).strip(), actions, moves)
+    action = _action(match["kind"] or "speak", fold_lines(said.text).strip(), ways)
     full = len(fold_lines(written).strip()) == max_chars
     return ParsedLine(action, (cut or full) and not said.cut, said.repaired)
 
 
-def _action(kind: str, text: str, actions: tuple[str, ...], moves: tuple[Bound, ...]) -> Action:
+def _action(kind: str, text: str, ways: Sequence[Way]) -> Action:
     """Return what a line says and does. Raises MalformedReply."""
-    move = next((each for each in moves if kind.partition(" ")[0] == each.name), None)
-    if move is None and kind not in actions:
-        known = [*actions, *(name_of(each) for each in moves)]
+    move = next((way for way in ways if isinstance(way, Bound) and kind.partition(" ")[0] == way.name), None)
+    if move is None and kind not in ways:
+        known = map(name_of, sorted(ways, key=lambda way: isinstance(way, Bound)))  # moves last
         raise MalformedReply(f"action {kind!r} is not among {', '.join(known)}")
     if any(unicodedata.category(char) == "Cs" for char in text):
         raise MalformedReply("half of a surrogate pair in the text")
