@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from localsim.conversation.episode import Observation
-from localsim.conversation.minds.steps import Answer, Consult, Note, Work
+from localsim.conversation.minds.steps import Answer, Consult, Note, Step, Work
 from localsim.conversation.rules.forms import OneOf
 from localsim.conversation.rules.values import Document, Identifier, Place, Text
 
@@ -37,7 +37,7 @@ class Acts(Document):
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Step):
     """One act for the next line, whose instruction the line is written with."""
 
     acts: Acts
@@ -47,7 +47,6 @@ class Plan:
 
     @property
     def tokens(self) -> int:
-        """As in `Step`."""
         return 60 + 8 * len(self.acts.acts)
 
     def work(self, seen: Observation, notes: tuple[Note, ...]) -> Work:  # noqa: ARG002 - the question reads the notes
@@ -61,5 +60,4 @@ class Plan:
         return (Note(self.name, answer.text, TOLD.format(act=self.acts.acts[answer.text].rstrip("."))),)
 
     def stated(self) -> Mapping[str, Any]:
-        """As in `Step`."""
         return {"version": self.version, "acts": dict(self.acts.acts)}

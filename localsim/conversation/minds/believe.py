@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from localsim.conversation.episode import Observation
-from localsim.conversation.minds.steps import Answer, Consult, Note, Work
+from localsim.conversation.minds.steps import Answer, Consult, Note, Step, Work
 from localsim.conversation.rules.forms import OneOf
 
 ASK = "{ask} Choose one of: {words}."
@@ -36,7 +36,7 @@ Unknown = Callable[[Observation], Question | None]
 
 
 @dataclass(frozen=True)
-class Believe:
+class Believe(Step):
     """The likeliest answer at every n-th turn of the agent, with the probabilities of all; it is kept."""
 
     unknown: Unknown

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from localsim.conversation.episode import Observation
-from localsim.conversation.minds.steps import UNSURE, Answer, Consult, Draft, Drafted, Note, Work, likelihood
+from localsim.conversation.minds.steps import UNSURE, Answer, Consult, Draft, Drafted, Note, Step, Work, likelihood
 from localsim.conversation.rules.forms import OneOf
 
 PICK = ("first", "second")
@@ -23,7 +23,7 @@ FITS = "a sensible answer to what was said before"
 
 
 @dataclass(frozen=True)
-class Drafts:
+class Drafts(Step):
     """Two drafts, with and without the persona. Only the same choice in both orders counts, else the first."""
 
     name: str = "drafts"
@@ -47,12 +47,11 @@ class Drafts:
         return plain if votes == [plain, plain] else own
 
     def stated(self) -> Mapping[str, Any]:
-        """As in `Step`."""
         return {"version": self.version}
 
 
 @dataclass(frozen=True)
-class Best:
+class Best(Step):
     """The best of n lines: E = sum over attributes of -weight * log p(attribute) - mu * log p(it fits)."""
 
     of: tuple[str, ...]
@@ -89,5 +88,4 @@ class Best:
         return total
 
     def stated(self) -> Mapping[str, Any]:
-        """As in `Step`."""
         return {"version": self.version, "of": self.of, "n": self.n, "weight": self.weight, "mu": self.mu}

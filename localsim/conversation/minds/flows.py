@@ -17,7 +17,7 @@ Notes = tuple[Note, ...]
 
 
 @dataclass(frozen=True)
-class Flow:
+class Flow(Step):
     """Steps in a row."""
 
     steps: tuple[Step, ...]
@@ -30,12 +30,10 @@ class Flow:
 
     @property
     def tokens(self) -> int:
-        """As in `Step`."""
         return sum(step.tokens for step in self.steps)
 
     @property
     def aside(self) -> bool:
-        """As in `Step`."""
         return any(step.aside for step in self.steps)
 
     def work(self, seen: Observation, notes: Notes) -> Work:
@@ -58,7 +56,6 @@ class Flow:
         return _named(done, self.gives)
 
     def stated(self) -> Mapping[str, Any]:
-        """As in `Step`."""
         steps = [[step.name, dict(step.stated())] for step in self.steps]
         return {"version": self.version, "steps": steps, "reads": self.reads, "gives": self.gives}
 
@@ -88,7 +85,6 @@ class Loop(Flow):
         return left
 
     def stated(self) -> Mapping[str, Any]:
-        """As in `Step`."""
         return {**super().stated(), "times": self.times, "until": self.until}
 
 
@@ -107,7 +103,6 @@ class Branch(Flow):
         return (yield from self._declared(Flow(taken)._all(seen, visible)))
 
     def stated(self) -> Mapping[str, Any]:
-        """As in `Step`."""
         return {**super().stated(), "when": self.when}
 
 

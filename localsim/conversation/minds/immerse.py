@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from localsim.conversation.episode import Observation
-from localsim.conversation.minds.steps import Answer, Consult, Note, Work, likelihood
+from localsim.conversation.minds.steps import Answer, Consult, Note, Step, Work, likelihood
 from localsim.conversation.rules.forms import OneOf, Words
 
 POINTS = ("1", "2", "3", "4", "5")
@@ -23,7 +23,7 @@ ASK = 'You may begin with these words: "{answer}" How much do they sound like {n
 
 
 @dataclass(frozen=True)
-class Immerse:
+class Immerse(Step):
     """The opening pair."""
 
     n: int = 1
@@ -60,7 +60,6 @@ class Immerse:
         return (Note(self.name, f"{start} {best}", opens=SETTING.format(name=seen.viewer), keep=True),)
 
     def stated(self) -> Mapping[str, Any]:
-        """As in `Step`."""
         return {"version": self.version, "n": self.n, "by": self.by}
 
 

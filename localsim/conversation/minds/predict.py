@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from localsim.conversation.episode import Observation
-from localsim.conversation.minds.steps import Answer, Consult, Draft, Drafted, Note, Work, likelihood, others_of
+from localsim.conversation.minds.steps import Answer, Consult, Draft, Drafted, Note, Step, Work, likelihood, others_of
 from localsim.conversation.rules.forms import OneOf
 from localsim.conversation.rules.lines import Bound, Way
 from localsim.conversation.rules.values import Param
@@ -22,7 +22,7 @@ SUPPOSE = "Suppose that {told}. What does {others} do then? Choose one of: {word
 
 
 @dataclass(frozen=True)
-class Predict:
+class Predict(Step):
     """The other's next move among some words, with their probabilities."""
 
     of: tuple[str, ...]
@@ -41,7 +41,6 @@ class Predict:
         return (Note(self.name, answer.text, EXPECTS.format(others=others_of(seen), word=answer.text)),)
 
     def stated(self) -> Mapping[str, Any]:
-        """As in `Step`."""
         return {"version": self.version, "of": self.of}
 
 
@@ -71,7 +70,7 @@ Prospect = Callable[[Observation, int], Place | None]
 
 
 @dataclass(frozen=True)
-class Expectimax:
+class Expectimax(Step):
     """The move with the highest expected payoff, `depth` own moves ahead."""
 
     prospect: Prospect

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from localsim.conversation.episode import Observation
-from localsim.conversation.minds.steps import Answer, Consult, Note, Work
+from localsim.conversation.minds.steps import Answer, Consult, Note, Step, Work
 from localsim.conversation.rules.forms import Words
 
 QUESTIONS = (
@@ -18,7 +18,7 @@ QUESTIONS = (
 
 
 @dataclass(frozen=True)
-class Reflect:
+class Reflect(Step):
     """Three questions at every n-th turn of the agent, each asked with the answers before it; the answers are kept."""
 
     every: int = 3
@@ -44,5 +44,4 @@ class Reflect:
         return found
 
     def stated(self) -> Mapping[str, Any]:
-        """As in `Step`."""
         return {"version": self.version, "every": self.every}

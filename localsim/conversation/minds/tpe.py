@@ -11,7 +11,7 @@ from typing import Any
 
 from localsim.conversation.episode import Observation
 from localsim.conversation.minds.acts import TOLD, Acts
-from localsim.conversation.minds.steps import Answer, Consult, Note, Work, others_of
+from localsim.conversation.minds.steps import Answer, Consult, Note, Step, Work, others_of
 from localsim.conversation.rules.forms import Listed, Words
 from localsim.conversation.rules.lines import SEPARATOR
 
@@ -22,7 +22,7 @@ SOURCES = ("persona", "knowledge")
 
 
 @dataclass(frozen=True)
-class Tpe:
+class Tpe(Step):
     """A thought, a plan, and the results of its tools in the note of the line."""
 
     acts: Acts | None = None
@@ -39,7 +39,6 @@ class Tpe:
 
     @property
     def tokens(self) -> int:
-        """As in `Step`."""
         return 300 + 8 * len(self.tools)
 
     def work(self, seen: Observation, notes: tuple[Note, ...]) -> Work:
@@ -67,5 +66,4 @@ class Tpe:
         return " ".join([*(f"{label}: {value}." for label, value in me.profile), *(me.persona and me.persona[0][1])])
 
     def stated(self) -> Mapping[str, Any]:
-        """As in `Step`."""
         return {"version": self.version, "acts": dict(self.acts.acts) if self.acts else None, "most": self.most}
