@@ -115,7 +115,7 @@ def test_a_cut_curve_holds_for_one_day(
     monkeypatch.setattr(throughput, "measure", lambda *_: ((1, 10.0), (2, 20.0)))
     today = throughput.kept(starter, 1, 0, engine_model)
     assert today.cut and throughput.curve_of(starter, 1, 0, print) == today
-    stored = throughput.recall("lanes")
+    stored = throughput.recall_object("lanes")
     throughput.remember("lanes", {key: {**data, "measured": "2026-01-01T07:00+00:00"} for key, data in stored.items()})
     assert throughput.curve_of(starter, 1, 0, print).measured != "2026-01-01T07:00+00:00"
     whole = {**next(iter(stored.values())), "measured": "2026-01-01T07:00+00:00", "rates": [[8, 80.0]]}

@@ -19,7 +19,7 @@ from localsim.backends.llama.devices import layered, where
 from localsim.backends.llama.lib import LlamaModel
 from localsim.backends.llama.raw import RawContext
 from localsim.models.registry import ModelFile
-from localsim.models.remembered import recall, remember
+from localsim.models.remembered import recall_object, remember
 
 LANES = (1, 2, 4, 8, 16, 32, 64)
 USUAL = 8
@@ -95,7 +95,7 @@ def kept(file: ModelFile, threads: int, layers: int, model: LlamaModel, budget_s
     """Measure a loaded model, and keep its curve for later processes in place of an earlier one."""
     now = datetime.now().astimezone().isoformat(timespec="minutes")
     curve = Curve(measure(model, threads, budget_s), where(layers), now)
-    others = {key: value for key, value in _known().items() if key != _key(file, threads, layers)}
+    others = {key: value for key, value in recall_object(_MEMORY).items() if key != _key(file, threads, layers)}
     data = {"rates": curve.rates, "device": curve.device, "measured": curve.measured}
     remember(_MEMORY, dict([*others.items(), (_key(file, threads, layers), data)][-_KEPT:]))
     return curve
@@ -103,17 +103,12 @@ def kept(file: ModelFile, threads: int, layers: int, model: LlamaModel, budget_s
 
 def remembered(file: ModelFile, threads: int, layers: int) -> Curve | None:
     """The kept curve of a model under this build, with these threads and devices; None where there is none."""
-    data = _known().get(_key(file, threads, layers)) or {}
+    data = recall_object(_MEMORY).get(_key(file, threads, layers)) or {}
     try:
         rates = tuple((int(lanes), float(rate)) for lanes, rate in data["rates"])
         return Curve(rates, str(data["device"]), str(data["measured"])) if rates else None
     except (TypeError, KeyError, ValueError):  # damaged or of an older version
         return None
-
-
-def _known() -> dict[str, Any]:
-    data = recall(_MEMORY)
-    return data if isinstance(data, dict) else {}
 
 
 def _key(file: ModelFile, threads: int, layers: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from localsim.models.remembered import recall, remember
+from localsim.models.remembered import recall_object, remember
 
 _MEMORY = "checksums"
 BLOCK = 1 << 20
@@ -16,7 +16,7 @@ def checksum(path: Path) -> str:
     """The sha256 of a file in hex, read from memory unless the file has changed since."""
     state = path.stat()
     key = f"{path.resolve()}|{state.st_size}|{state.st_mtime_ns}"
-    known = _known()
+    known: dict[str, str] = recall_object(_MEMORY)
     if key not in known:
         with path.open("rb") as file:
             known[key] = hashlib.file_digest(file, "sha256").hexdigest()
@@ -27,9 +27,4 @@ def checksum(path: Path) -> str:
 def forget(path: Path) -> None:
     """Read every byte the next time that the checksum of this file is asked for."""
     prefix = f"{path.resolve()}|"
-    remember(_MEMORY, {key: value for key, value in _known().items() if not key.startswith(prefix)})
-
-
-def _known() -> dict[str, str]:
-    data = recall(_MEMORY)
-    return data if isinstance(data, dict) else {}
+    remember(_MEMORY, {key: value for key, value in recall_object(_MEMORY).items() if not key.startswith(prefix)})

@@ -29,6 +29,11 @@ def recall(name: str) -> Any:
     return read_json(_file(name))
 
 
+def recall_object(name: str) -> dict[str, Any]:
+    """The object last remembered under a name; {} where there is none."""
+    return read_object(_file(name))
+
+
 def remember(name: str, value: Any) -> None:
     """Keep a value for later processes. A cache that cannot be written only costs time."""
     with suppress(OSError):

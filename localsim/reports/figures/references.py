@@ -21,7 +21,7 @@ from localsim.conversation.episode import SIMULATED, Mode
 from localsim.conversation.measures import Measure
 from localsim.families import family_of
 from localsim.families.base import Family, Reference
-from localsim.models.remembered import recall, remember
+from localsim.models.remembered import recall_object, remember
 from localsim.reports.measures import Cell, estimate
 from localsim.reports.results import Result
 from localsim.runs.plan import Plan
@@ -94,8 +94,7 @@ def _plan(store: Store, player: str, mode: str, see: str, hashes: Sequence[str],
 
 def _kept(name: str) -> dict[str, Any] | None:
     """Return conversations and values from the cache folder; None if they are not there."""
-    found = recall(name)
-    return found if isinstance(found, dict) else None
+    return recall_object(name) or None
 
 
 def _reached(about: Reached, name: str, plan: Plan | None) -> Reached:
