@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from localsim import stats
 from localsim.conversation.measures import Measure
+from localsim.conversation.wording.wordings import counted
 from localsim.families import family_of, in_order, title_of
 from localsim.models.registry import constructed, taught
 from localsim.reports.comparison import Unit, compare, completed
@@ -222,12 +223,11 @@ def _amounts(told: Told) -> str:
     if success and not _direction(told) and _direction_of_success(told):
         first, second = _texts(success.levels, 100, 0)
         return f"success {first}% as agents and {second}% as mindreaders in {told.title}"
+    over = counted(found.scenarios, "scenario")
     if found.too_few:
-        return (
-            f"{change} ({_over(found.scenarios)} that all completed {'is' if found.scenarios == 1 else 'are'} too few)"
-        )
+        return f"{change} ({over} that all completed {'is' if found.scenarios == 1 else 'are'} too few)"
     if found.interval is None:
-        return f"{change} ({_over(found.scenarios)})"
+        return f"{change} ({over})"
     low, high = sorted(found.interval, key=abs)
     if found.verdict in ("found", "exploratory"):
         factor, decimals = (100, 0) if told.about.kind == "share" else (1, 1)
@@ -301,12 +301,12 @@ def _finding(told: Told) -> Iterator[str]:
             f"told about {told.model}."
         )
         return
-    factor, decimals, counted = 100, 0, f"% {told.about.heading}"
+    factor, decimals, unit = 100, 0, f"% {told.about.heading}"
     if told.about.kind != "share":
-        factor, decimals, counted = 1, 1, f" {told.about.heading}"
+        factor, decimals, unit = 1, 1, f" {told.about.heading}"
     elif told.about.key == SUCCESS:
-        counted = "% of its conversations"
-    first, second = (text + counted for text in _texts(told.found.levels, factor, decimals))
+        unit = "% of its conversations"
+    first, second = (text + unit for text in _texts(told.found.levels, factor, decimals))
     did = {SUCCESS: "succeeded in", TURNS: "took"}.get(told.about.key, "had")
     yield f"In {told.title}, {told.model} {did} {first} as agents and {second} as mindreaders."
     yield from _verdict(told)
@@ -331,7 +331,7 @@ def _success(found: Finding, success: Finding) -> str:
 
 def _verdict(told: Told) -> Iterator[str]:
     found = told.found
-    over = _over(found.scenarios)
+    over = counted(found.scenarios, "scenario")
     if found.too_few:
         are = "scenarios are" if found.scenarios != 1 else "scenario is"
         least = next(count for count in itertools.count(1) if stats.least_p(count) <= LEVEL)
@@ -440,10 +440,6 @@ def _name(model: str) -> str:
 
 def _number(count: int) -> str:
     return _NUMBERS[count] if count < len(_NUMBERS) else str(count)
-
-
-def _over(scenarios: int) -> str:
-    return f"{scenarios} scenario{'s' if scenarios != 1 else ''}"
 
 
 def _texts(levels: Sequence[float], factor: int, decimals: int) -> tuple[str, str]:

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from localsim import stats
 from localsim.conversation.measures import Measure
+from localsim.conversation.wording.wordings import counted
 
 LEVEL = 0.05
 Verdict = Literal["found", "exploratory", "not told", "withheld"]
@@ -296,7 +297,7 @@ def amount_of(value: float, kind: str, sign: str = "+") -> str:
 
 def scenarios(count: int, *, variants: bool = False) -> str:
     """Return a number of scenarios in words."""
-    return f"{count} variants of one scenario" if variants else f"{count} scenario{'s' if count != 1 else ''}"
+    return f"{count} variants of one scenario" if variants else counted(count, "scenario")
 
 
 ONE_STORY = "this tells about this story only"

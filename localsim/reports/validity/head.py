@@ -152,18 +152,18 @@ def left_out(data: Report, family: str) -> list[str]:
     A line on hits follows where both hits and leaks are counted.
     """
     rows = [row for row in data.comparison if row.family == family]
-    counted = family_of(family).hits
+    hits = family_of(family).hits
     wanted = _wanted(data, family, rows)
-    hits = [each.key for each in family_of(family).measures if each.head and counted and each.score == counted.score]
+    keys = [each.key for each in family_of(family).measures if each.head and hits and each.score == hits.score]
     searched = any(row.searched for row in rows)
-    both = searched and any(row.value(each.key) for each in wanted if each.key in hits for row in rows)
+    both = searched and any(row.value(each.key) for each in wanted if each.key in keys for row in rows)
     return [*_constants(data, family, rows)[1], *([HIT_IS_NO_LEAK] if both else [])]
 
 
 def _constants(data: Report, family: str, rows: Sequence[Result]) -> tuple[list[Measure], list[str]]:
     """Return `constants` of the head's measures; untold hits and their number by chance stay or go together."""
-    wanted, kept, counted = _wanted(data, family, rows), _kept(data, family), family_of(family).hits
-    scores = (counted.score, counted.chance) if counted else ()
+    wanted, kept, hits = _wanted(data, family, rows), _kept(data, family), family_of(family).hits
+    scores = (hits.score, hits.chance) if hits else ()
     pair = {each.key for each in family_of(family).measures if each.score in scores and each.summed != "excess"}
     differ = {each.key for each in constants(wanted, rows, kept)[0]}
     return constants(wanted, rows, kept | (pair if pair & differ else set()))
