@@ -142,7 +142,6 @@ def pairs(rows: Sequence[Answer], names: Names, scores: Scores, *, drop_inattent
 
 
 def _by_item(votes: Iterable[Vote]) -> list[list[str]]:
-    """The choices of each item."""
     return list(grouped((vote.answer.item_id, vote.chosen) for vote in votes).values())
 
 

@@ -278,7 +278,6 @@ def bench_(names: tuple[str, ...], **measuring: Any) -> Answer:
 
 
 def _measured(files: list[registry.ModelFile], measuring: Mapping[str, Any]) -> Answer:
-    """Measure models as the options say."""
     from localsim.machine.bench import benches, fastest
 
     found = benches(files, say=say, **measuring)

@@ -241,8 +241,6 @@ def _one(reference: str) -> LoadedScenario:
 
 
 class _Asker:
-    """Asks in the terminal."""
-
     def __init__(self, names: tuple[str, ...]) -> None:
         self._names = names
 

@@ -304,7 +304,6 @@ _ROLES = {
 
 
 def _designed(found: Design) -> Text:
-    """Yield the plan for one family."""
     from localsim.reports.validity.findings import ONE_STORY
 
     wanted, pilot = found.wanted, found.pilot

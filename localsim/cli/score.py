@@ -215,7 +215,6 @@ def _scored(found: dict[str, Any], *, private: bool) -> Text:
 
 
 def _measured(store: Store, run_id: str, evaluator: Evaluator) -> Text:
-    """Yield the measures of an evaluator for each family and condition of a run."""
     from localsim.reports.compose.alone import table
 
     if measures := evaluator.measures:

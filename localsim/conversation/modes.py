@@ -142,7 +142,6 @@ class _Reply:
 
 
 def _ask(request: Request, speaker: str) -> Generator[Step, Generation | None, _Reply]:
-    """Return the answer to a request."""
     generation = yield Ask(request)
     assert generation is not None, "an Ask is answered with a Generation"
     text = str(generation.details.get("raw", "")) if generation.unread else speaker + generation.text

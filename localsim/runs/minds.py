@@ -110,7 +110,6 @@ def mind_of(name: str, family: str | None = None) -> Flow:
 
 
 def _made(named: NamedStep, name: str, family: str | None) -> Step:
-    """Return the step of a name."""
     if named.name in FLOWS:
         make, known, needed, most = FLOWS[named.name]
         if not 1 <= len(named.inner) <= most:

@@ -97,7 +97,6 @@ def draws(scenario: Scenario) -> bool:
 
 
 def _family_problems(document: ScenarioFile) -> list[tuple[Place, str]]:
-    """Return the problems that the named family finds in the file."""
     from localsim.families import FAMILIES
 
     family = FAMILIES.get(document.family or "")

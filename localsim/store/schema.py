@@ -64,7 +64,6 @@ class Table(NamedTuple):
 
 
 def _columns(record: type[Any]) -> dict[str, Column]:
-    """Return the columns of a record by the name of the field."""
     hints = get_type_hints(record, include_extras=True)
     return {
         each.name: _column(each, *get_args(hints[each.name])) for each in fields(record) if get_args(hints[each.name])

@@ -77,7 +77,6 @@ def run_study(
 
 
 def _json(value: Any) -> Any:
-    """Return a value as JSON has it."""
     if isinstance(value, Measure):
         return as_json(value)
     if hasattr(value, "as_json"):
@@ -95,7 +94,6 @@ def _check(session: Session, teacher: Teacher) -> None:
 
 
 def _played(session: Session, model: str, teacher: Teacher) -> StudiedModel:
-    """Play all stages of one model."""
     study, lead = session.study, f"{model}: " if len(session.study.models) > 1 else ""
     runs = {"compare": session.stage(f"{lead}compare", compare_plan(study.size, model, study.seed))}
     twin, judge = study.twin_of(model) or "", study.judge_of(model) or ""

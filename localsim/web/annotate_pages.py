@@ -121,7 +121,6 @@ def _selection(request: Request, name: str) -> Selection:
 
 
 def _items(store: Store, chosen: Selection, task: Task, rater: str, ties: bool) -> Sequence[Item]:
-    """The items of a rater in the order of that rater."""
     talks = _talks(store.path, chosen, _completed(store, chosen))
     every: Sequence[Item]
     if task == "pairs":

@@ -9,7 +9,6 @@ import re
 
 
 def _any(block: str) -> re.Pattern[str]:
-    """Return a pattern for any of the lines of a block."""
     return re.compile("|".join(line.strip() for line in block.strip().splitlines()))
 
 

@@ -134,7 +134,6 @@ def _wanted(seen: Observation, turn: Turn, *, aside: bool) -> list[str] | None:
 
 
 def _unsaid(seen: Observation, names: Sequence[str]) -> list[str]:
-    """Return the names that nobody has said."""
     said = [turn.action.text for turn in seen.transcript.turns]
     return [name for name in names if not any(mentions(text, name) for text in said)]
 

@@ -95,7 +95,6 @@ def steps(positions: list[float], total: int, end: float = 1.0) -> Points:
 
 
 def _of_families(store: Store, run_id: str, newest: Sequence[queries.Score]) -> Iterator[Course]:
-    """Yield the curve of each family of the run."""
     found = subjects(store, run_id, _reads_turns)
     played = grouped((family_of(subject.scenario.family), subject) for subject in found)
     scores: dict[str, dict[str, float]] = defaultdict(dict)

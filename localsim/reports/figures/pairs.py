@@ -266,7 +266,6 @@ def small(found: Paired, ends: tuple[float, float]) -> str:
 
 
 def _shape(mode: str, x: float, y: float) -> str:
-    """Return the mark of a mode."""
     return {
         "circle": f'<circle cx="{x:.1f}" cy="{y:.1f}" r="7"/>',
         "triangle": f'<path d="M{x:.1f} {y + 8:.1f}l8 -14h-16z"/>',

@@ -114,7 +114,6 @@ def _bars(measure: Measure, rows: list[Result]) -> Any:
 
 
 def _course(curve: Course) -> Any:
-    """Draw a curve with one line for each condition."""
     figure, axes = draw.axes()
     conditions = list(dict.fromkeys(series.name for series in curve.series))
     sides = sorted({series.side for series in curve.series if series.side}, reverse=True)

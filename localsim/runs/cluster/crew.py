@@ -191,7 +191,6 @@ class Crew:
             member.then(member, answer)
 
     def _start_workers(self) -> None:
-        """Start a worker at each place that has none."""
         taken = {member.place for member in self.members.values()}
         files = any(map(is_file, self._orders.models))
         for node in self._ray.nodes():

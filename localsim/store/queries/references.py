@@ -36,8 +36,6 @@ _LIST = {"run": "localsim runs lists all runs", "episode": "localsim show withou
 
 @dataclass(frozen=True)
 class _Known:
-    """A run or an episode."""
-
     id: str
     name: str | None
     """Of an episode, that of its scenario."""

@@ -233,7 +233,6 @@ class Lab(Floor):
     # ---- helpers ---------------------------------------------------------------------------------------------------
 
     def _note(self, event: str, participant: int, **fields: Any) -> None:
-        """Record what a participant does now."""
         self._record(event, participant=participant, **fields, at=round(self._now(), 1))
 
     def _now(self) -> float:

@@ -151,7 +151,6 @@ def _column(work: Work, phase: Phase, mode: str, turns: Sequence[Turn], ended: s
 
 
 def _plain(scenario: Scenario, turns: Sequence[Turn]) -> list[view_data.ShownTurn]:
-    """The turns without marks."""
     colours = marks.colours(scenario.names)
     return [
         view_data.ShownTurn(turn.index, turn.who, turn.doing, turn.action.text, colours.get(turn.speaker, 7))
@@ -160,7 +159,6 @@ def _plain(scenario: Scenario, turns: Sequence[Turn]) -> list[view_data.ShownTur
 
 
 def _marked(store: Store, run_id: str) -> dict[str, view_data.MarkedEpisode]:
-    """The stored talks of a run by mode."""
     with store.held() as held:
         found = [view_data.marked_episode(held, each) for each in page_queries.episode_ids(held, run_id)]
     return {marked.episode.mode: marked for marked in found}
