@@ -22,7 +22,7 @@ from localsim.errors import InvalidInput, MalformedReply
 from localsim.families import rules_of
 from localsim.families.games.base import move
 from localsim.families.games.money.balloon import ADVICE
-from localsim.families.games.money.glee import GRID, VALUES, cells
+from localsim.families.games.money.glee import VALUES
 from localsim.families.games.money.negotiation import best_price
 from localsim.families.games.money.persuasion import lies
 from localsim.runs.again import games_after
@@ -31,6 +31,7 @@ from localsim.runs.runner import start
 from localsim.scenarios.parse import load_scenario
 from localsim.store.database import Store
 from scripts import make_glee
+from scripts.make_glee import GRID, cells
 from tests.conftest import Quiet, generated
 from tests.games import after, outcome, play, scores_of
 
