@@ -56,10 +56,12 @@ class Slot:
         return Turn(index, self.speaker, action, truncated, readers, self.beat, self.beat_size, self.phase, repaired)
 
 
+@dataclass(frozen=True)
 class Phased:
     """The rules of the phases in a scenario file; a talk without phases `ends` also by goodbyes and by repetition."""
 
-    ends = True
+    ends: bool = True
+    """False in the first edition."""
 
     def next(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
         """Return what comes next: a phase goes on, ends with a count, or gives way to the next one."""
@@ -85,15 +87,9 @@ class Phased:
             place += 1
 
 
-class _FirstEdition(Phased):
-    """The same in the first edition."""
-
-    ends = False
-
-
 PHASED: Rules = Phased()
 """The rules of a scenario whose family has none of its own."""
-_FIRST_EDITION: Rules = _FirstEdition()
+_FIRST_EDITION: Rules = Phased(ends=False)
 
 
 def rules_in(spec: EpisodeSpec) -> Rules:
