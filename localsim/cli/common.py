@@ -111,11 +111,6 @@ def yes_option(help_text: str = "Delete without a question.") -> Option:
     return click.option("-y", "--yes", is_flag=True, help=help_text)
 
 
-def echo(text: str, **style: Any) -> None:
-    """Print stored text on stdout, without control characters and in a style of `click.style`."""
-    click.secho(clean(text), **style)
-
-
 class Finite(click.FloatRange):
     """A number in a range; nan and inf are refused, which click's range lets through."""
 

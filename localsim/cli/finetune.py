@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -263,15 +262,9 @@ def study(
         plans = [_planned(size_name, chosen, name) for name in chosen.models]
         return Answer(plans if len(plans) > 1 else plans[0], ["\n\n".join(map(_lines, plans))])
 
-    @contextmanager
-    def watched(_title: str, episodes: int) -> Iterator[Progress]:
-        progress = Progress(episodes)
-        try:
-            yield progress
-        finally:
-            progress.close()
-
-    data = studies.run_study(chosen, say, watched, TrainingBar(), cluster=cluster)
+    data = studies.run_study(
+        chosen, say, lambda _title, episodes: closing(Progress(episodes)), TrainingBar(), cluster=cluster
+    )
     return Answer(data, [(folder / "study.md").read_text(encoding="utf-8")])
 
 

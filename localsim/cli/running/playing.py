@@ -28,9 +28,3 @@ def refusal(sentences: Sequence[str], *, strict: bool) -> DoesNotPlay | None:
     if not (strict and sentences):
         return None
     return DoesNotPlay("talks do not play, so a conclusion is withheld", hint="all talks and scores are stored")
-
-
-def refuse(sentences: Sequence[str], *, strict: bool) -> None:
-    """Raise what `refusal` returns."""
-    if (error := refusal(sentences, strict=strict)) is not None:
-        raise error

@@ -26,9 +26,6 @@ Values = dict[Condition, dict[Unit, float]]
 Named = tuple[str, str, str, str, bool]
 """The first fields of a contrast and of shares."""
 
-FACTORS = ("scenario", "variant", "both", "seed", "rest")
-"""Sources of variance; `both` is what a variant does in one scenario and not in another."""
-
 
 @dataclass(frozen=True)
 class Variant:
@@ -74,7 +71,7 @@ class Contrast:
 
 @dataclass(frozen=True)
 class Shares:
-    """The shares of the variance of a measure within a mode and model, by FACTORS; None if one cannot be separated."""
+    """The shares of the variance of a measure within a mode and model by source; None if one cannot be separated."""
 
     family: str
     measure: str
@@ -84,6 +81,7 @@ class Shares:
     scenario: float | None
     variant: float | None
     both: float | None
+    """What a variant does in one scenario and not in another."""
     seed: float | None
     rest: float | None
     units: int

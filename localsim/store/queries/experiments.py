@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from localsim.store.database import Store
-
-Row = dict[str, Any]
 
 
 def runs_of_experiment(store: Store, experiment: str) -> list[str]:
