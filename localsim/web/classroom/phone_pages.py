@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route
 
 from localsim.conversation.transcript import Turn
 from localsim.families import family_of
-from localsim.families.language import is_foreign, words_of
+from localsim.families.language import is_foreign, words_in, words_of
 from localsim.reports.evidence import marks
 from localsim.web.classroom import results, telling
 from localsim.web.classroom.hall import Hall
@@ -150,7 +150,8 @@ def _values(request: Request, seat: Seat | None, state: str) -> dict[str, Any]:
     if live is not None:
         values |= talk_values(hall, live, hall.register.role_of(seat))
         tongue = values["tongue"]
-        foreign = state == "talk" and is_foreign(words_of(live.turns, values["role"]), tongue)
+        said, known = words_of(live.turns, values["role"]), words_in(live.spec.scenario)
+        foreign = state == "talk" and is_foreign(said, tongue, known)
         values["other_tongue"] = t("talk.write_in", tongue=telling.tongue_in([tongue], t)) if foreign else ""
     bet = seat.bets.get(live.meeting.number) if live else None
     if state in ("read", "done"):
