@@ -215,6 +215,14 @@ def test_the_sheets_say_what_a_lesson_needs(tmp_path: Path, language: str) -> No
         assert (">friend in common</" in sheet) is (language != "en"), "the scenarios are in English"
         assert ">target price</" not in sheet
     assert "localsim play --open" + (f" --language {language}" if language != "en" else "") in said
+    with hall_at(tmp_path / "c.duckdb") as hall, app_of(hall, language) as teacher:
+        teacher.get(f"/class/teacher?key={hall.opening.teacher}")
+        cards = teacher.get("/class/sheets?only=cards").text.split('<div class="card">')[1:]
+    heads = [re.findall(r"<h3>([AB]\d) ", card)[0] for card in cards]
+    assert heads == ["A1", "A1", "B1", "B1", "A2", "A2", "B2", "B2"], "two cards for each scenario and mode"
+    begins = escape(find(language).plain("sheets.cards.first"))
+    assert [begins in card for card in cards] == [True, False] * 4
+    assert all(escape(find(language).plain("sheets.cards.ends", turns=20)) in card for card in cards)
     with hall_at(tmp_path / "b.duckdb", "craigslist_01") as hall, app_of(hall, language) as teacher:
         teacher.get(f"/class/teacher?key={hall.opening.teacher}")
         for part in ("students", "solution"):

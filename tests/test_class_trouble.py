@@ -96,7 +96,7 @@ def test_a_crash_after_the_end_was_pressed_loses_nothing(tmp_path: Path) -> None
     store = Store(path)
     assert [row["status"] for row in store.rows("SELECT status FROM runs")] == ["finished"]
     ended = store.rows("SELECT status FROM v_episodes ORDER BY status")
-    assert [row["status"] for row in ended] == ["completed", "failed"]
+    assert [row["status"] for row in ended] == ["completed", "interrupted"]
     assert len(store.rows("SELECT * FROM annotations WHERE task = 'bet'")) == 1
     with hall_at(path) as hall:
         assert hall.opening.run_id != run, "a class whose run is complete does not go on"

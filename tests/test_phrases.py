@@ -70,6 +70,14 @@ def test_values_are_escaped_and_counts_choose_their_text() -> None:
     assert t.plain("sure.going", count=1) == "One talk goes on." and "3 talks" in t.plain("sure.going", count=3)
     assert find("fr").plain("sure.going", count=0) == "0 conversation continue."
     assert find("de").number(4.26) == "4,3" and t.number(4.0) == "4"
+    assert [t.number(value) for value in (5.25, 3.25, 6.75, 3.15, -3.25, -0.04)] == [
+        "5.3",
+        "3.3",
+        "6.8",
+        "3.2",
+        "−3.3",
+        "0",
+    ]
     message, hint = find("de").told(Refused("full", seats=3))
     assert message == find("de").plain("refused.full.what", seats=3) and hint and str(Refused("full", seats=3)) in (
         "3 seats are taken", "3 seats are taken (ask the teacher to free one)",

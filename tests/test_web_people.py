@@ -28,6 +28,7 @@ from localsim.scenarios.find import find_scenarios
 from localsim.store.database import Store
 from localsim.web.app import Site, create_app
 from localsim.web.guard import Access
+from localsim.web.phrases.table import find
 from localsim.web.play.stage import Stage
 from tests.conftest import generated
 from tests.web_server import BASE, HOSTS, client_of, field, serving, simulated
@@ -174,6 +175,10 @@ def test_two_people_play_each_other_and_see_their_own_side_alone(tmp_path: Path)
         assert "The reveal" in reveal and all(
             agent.goal.replace("'", "&#39;") in reveal for agent in game.scenario.scenario.agents
         )
+        client.app.state.phrases = find("de")  # type: ignore[attr-defined]
+        german = client.get(seats[own]).text
+        assert "Goal missed" in reveal and "Goal missed" not in german
+        assert "Euer Gespräch hat sein Ziel nicht erreicht.</b> Ihr habt euch auf keinen Preis geeinigt" in german
 
 
 def test_the_address_of_a_seat_lets_a_second_phone_in(tmp_path: Path) -> None:

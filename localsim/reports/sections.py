@@ -22,6 +22,7 @@ from localsim.reports.measures import INTERVALS
 from localsim.reports.results import Result, shown
 from localsim.reports.validity import correction, head, instruments, judges, robustness
 from localsim.runs.plan import command_of, outcomes_of
+from localsim.runs.telling import of_people
 
 
 def for_terminal(data: Report) -> Iterator[Section]:
@@ -259,7 +260,12 @@ def _episodes(data: Report) -> str:
     completed, failed = sum(row.completed for row in own), sum(row.failed for row in own)
     rest = data.run.episodes_planned - completed - failed
     told = f"{data.run.episodes_planned} planned, {completed} completed, {failed} failed"
-    return told + (f", {rest} missing or interrupted" if rest > 0 else "") + f"; run {data.run.status}"
+    broken = data.run.status == "finished" and of_people(data.run.repro, data.run.models)
+    return (
+        told
+        + (f", {rest} {'broken off' if broken else 'missing or interrupted'}" if rest > 0 else "")
+        + f"; run {data.run.status}"
+    )
 
 
 def _settings(run: Run) -> Iterator[tuple[str, str]]:

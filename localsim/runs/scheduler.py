@@ -184,12 +184,12 @@ class Simulation:
         return self.summary
 
     def break_off(self, specs: deque[EpisodeSpec], error: str) -> None:
-        """End the episodes in progress, and those that have not begun, with an error."""
+        """Leave the episodes in progress, and those that have not begun, without an end; `error` says why."""
         for (name, ticket), (live, _) in list(self._waiting.items()):
             self._backends[name].cancel(ticket)
-            self._end(live, error=error)
+            self._end(live, error=error, broken_off=True)
         while specs:
-            self._end(self._begun(specs.popleft(), {}), error=error)
+            self._end(self._begun(specs.popleft(), {}), error=error, broken_off=True)
 
     def _drop_scripts(self) -> None:
         """Drop scripts that are being written: unlike a single turn they take long, and a resume begins them again."""
@@ -269,11 +269,13 @@ class Simulation:
         ticket = self._backends[model].submit(request)
         self._waiting[(model, ticket)] = (live, request)
 
-    def _end(self, live: _Live, *, stop_reason: StopReason | None = None, error: str | None = None) -> None:
+    def _end(
+        self, live: _Live, *, stop_reason: StopReason | None = None, error: str | None = None, broken_off: bool = False
+    ) -> None:
         episode = Episode(
             live.spec,
             live.transcript,
-            status="failed" if error else "completed",
+            status="interrupted" if broken_off else "failed" if error else "completed",
             stop_reason=stop_reason,
             error=error,
         )
@@ -285,6 +287,7 @@ class Simulation:
         self._sink.episode_ended(live.episode_id, episode, records, (time.perf_counter() - live.started) * 1000)
         self._live -= 1
         self._ended_tokens += live.tokens
-        self.summary.end(failed=bool(error))
+        if not broken_off:
+            self.summary.end(failed=bool(error))
         self._watcher.scored(live.spec, records)
         self._watcher.ended(episode)

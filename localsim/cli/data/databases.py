@@ -188,6 +188,8 @@ def _line(row: Mapping[str, Any], called: Mapping[str, str]) -> list[str]:
     """Return the cells of a run in the list of runs."""
     done, planned, searched = row["completed"], row["planned"], row["searched"]
     failed = f", {row['failed']} failed" if row["failed"] else ""
+    rest = planned - done - row["failed"]
+    failed += f", {rest} broken off" if rest > 0 and row["people"] and row["status"] == "finished" else ""
     leaks = "searched" if done and searched >= done else f"{searched} of {done}" if searched else "no"
     return [row["run_id"], called[row["run_id"]], f"{done} of {planned}{failed}", row["status"], leaks]
 

@@ -129,8 +129,12 @@ def _of_episodes(run: Mapping[str, Any], comparison: Sequence[Result]) -> Iterat
     total, done = run["episodes_planned"], sum(row.completed + row.failed for row in comparison)
     if done < total:
         people = of_people(run["repro"], json.loads(run["models_json"]))
-        way = "" if people else f" (localsim resume {run['run_id']})"
-        yield Remark(f"{total - done} of {total} planned episodes {'is' if total - done == 1 else 'are'} missing{way}.")
+        few = f"{total - done} of {total}"
+        if people and run["status"] == "finished":
+            yield Remark(f"{few} talks {'was' if total - done == 1 else 'were'} broken off; rates do not count such.")
+        else:
+            way = "" if people else f" (localsim resume {run['run_id']})"
+            yield Remark(f"{few} planned episodes {'is' if total - done == 1 else 'are'} missing{way}.")
     yield from of_failures(comparison)
 
 

@@ -65,7 +65,7 @@ def serve_form(store: Store, wish: Wish, say: Say, *, open_browser: bool, during
 
     def begin(chosen: Wish) -> str:
         port = wish.port and wish.port + is_loopback(chosen.host)
-        found.append(begun(store, replace(chosen, port=port), say, during))
+        found.append(begun(store, replace(chosen, port=port, by_form=True), say, during))
         app.state.stop()
         return found[0].teacher
 
@@ -123,6 +123,7 @@ def begun(store: Store, wish: Wish, say: Say, during: During = nullcontext) -> B
         opening, listening, moved = settled(ledger, opening, wish.host, wish.port, continued=continued)
         with during("opening the class"):
             hall = Hall(store, wish.scenarios, ledger, opening, say)
+            hall.by_form = wish.by_form
             hall.start()
     except BaseException:
         ledger.close()

@@ -52,6 +52,8 @@ class Hall(Floor):
         say: Callable[[str], None],
     ) -> None:
         self.opening = opening
+        self.by_form = False
+        """True if the teacher began it on the form, and so does not know the options of the command."""
         roles = [loaded.scenario.names for loaded in scenarios]
         open_ = frozenset(place for place, loaded in enumerate(scenarios) if not _hides(loaded.scenario))
         self.register: Register = Register(roles, opening.seed, ledger.events[1:], opening.modes, open_)
@@ -154,6 +156,17 @@ class Hall(Floor):
 
             others = (live for number, live in self._to_bet_on(seat).items() if number not in own)
             return min((live for live in others if len(live.turns) > 1), key=place, default=None)
+
+    def why_none(self, seat: Seat) -> str:
+        """Why a seat has nothing to bet on although talks are over: `seen`, `beside`, or '' if none of others is.
+
+        Only under the lock.
+        """
+        read = {bet.about for bet in seat.bets.values()}
+        over = [
+            n for n, live in self.live.items() if live.completed and seat.number not in live.meeting.people.values()
+        ]
+        return "seen" if read.intersection(over) else "beside" if over else ""
 
     def is_one_to_come(self, seat: Seat) -> bool:
         """True if a talk of others goes on, on which a seat can bet when it has ended. Only under the lock."""
@@ -331,6 +344,8 @@ class Wish:
     """The name of a language, or a file of phrases."""
     seats: int = MOST_SEATS
     """The most phones that can join."""
+    by_form: bool = False
+    """True if the teacher wishes it on the form."""
 
 
 @dataclass(frozen=True)

@@ -158,6 +158,7 @@ def _values(request: Request, seat: Seat | None, state: str) -> dict[str, Any]:
         read = hall.to_read(seat) if len(hall.opening.modes) > 1 else None
         values |= {
             "others": hall.is_one_to_come(seat),
+            "why": hall.why_none(seat),
             "left": hall.register.has_left(seat.number),
             "unbet": sum(live.meeting.number not in hall.register.seats[n].bets for n in live.meeting.people.values())
             if live and bet

@@ -26,6 +26,7 @@ from localsim.web.classroom.hall import Hall
 from localsim.web.classroom.replaying import is_earlier
 from localsim.web.classroom.seats import GUESSES, MODES, Guess, Question
 from localsim.web.floor.state import Live
+from localsim.web.phrases.table import half_up
 
 SAME = {"turns": 1.0, "hits": 0.1}
 """Modes whose means differ by less than this have no difference: turns, and a share of talks."""
@@ -73,7 +74,7 @@ class ModeRow:
     @property
     def turns(self) -> float | None:
         """Mean of the turns that count in the finished talks, to the tenth that pages show; None without one."""
-        return round(fmean(talk.turns for talk in self.talks), 1) if self.talks else None
+        return half_up(fmean(talk.turns for talk in self.talks)) if self.talks else None
 
     @property
     def successes(self) -> tuple[int, int]:

@@ -25,7 +25,9 @@ from localsim.web.classroom.hall import HERE_S, MOST_SEATS, ClassOpening, Hall
 from localsim.web.classroom.phone_pages import hall_of, revealed_in, state_of
 from localsim.web.classroom.replaying import is_earlier
 from localsim.web.classroom.telltale import PREPARED
+from localsim.web.floor.beats import open_beat
 from localsim.web.floor.pages import hashed, remembered, secret_of
+from localsim.web.floor.state import Meeting
 from localsim.web.guard import SentForm, address_of, equal, is_loopback, number_in, posted, shown
 from localsim.web.phrases.table import Phrases, Refused, english
 from localsim.web.render import page
@@ -61,6 +63,7 @@ def room(request: Request) -> Response:
         address=address,
         qr=qr_svg(link),
         code=hall.opening.code,
+        by_form=hall.by_form,
         seats_open="seats" in request.query_params,
         **_values(hall, request),
     )
@@ -85,7 +88,11 @@ def sure(request: Request) -> Response:
     if hall.register.revealed:
         return RedirectResponse("/class/room", 303)
     with hall.changed:
-        reading = sum(state_of(hall, seat) == "read" for seat in hall.register.seats.values() if seat.key)
+        reading = sum(
+            state_of(hall, seat) == "read" and all(bet.saw is None for bet in seat.bets.values())
+            for seat in hall.register.seats.values()
+            if seat.key
+        )
     return page(request, "class/sure", reading=reading, **_values(hall, request))
 
 
@@ -102,6 +109,7 @@ def _values(hall: Hall, request: Request) -> dict[str, Any]:
         pairs = [
             (number, len(live.turns), live.ended, bool(live.computers)) for number, live in sorted(hall.live.items())
         ]
+        lives = list(hall.live.values())
         asked = any(state_of(hall, seat) in ("bet", "read") for seat in hall.register.seats.values() if seat.key)
         revealed = hall.register.revealed
         playing = {n for live in hall.live.values() if not live.problem for n in live.meeting.people.values()}
@@ -130,6 +138,8 @@ def _values(hall: Hall, request: Request) -> dict[str, Any]:
         "time": time.strftime("%H:%M"),
         "minutes": max(0, int((time.time() - hall.opening.at) // 60)) if hall.opening.at else 0,
         "ended_talks": ended,
+        "finished": sum(live.completed for live in lives),
+        "broken_off": sum(live.broken_off for live in lives),
         "going": going,
         "here": sum(seat["here"] for seat in seats),
         "waiting": waiting,
@@ -154,6 +164,8 @@ def _seat_row(hall: Hall, number: int, t: Phrases) -> dict[str, Any]:
         state = t.plain("seats.waits")
     elif not live.ended:
         state = t.plain("seats.talks", count=len(live.turns))
+    elif live.broken_off:
+        state = t.plain("seats.broken")
     else:
         state = t.plain("seats.bet" if live.meeting.number in seat.bets else "seats.talked")
     gone = away is None or away > _LONG_S
@@ -218,7 +230,8 @@ def sheets(request: Request) -> Response:
         "class/sheets",
         parts=PARTS,
         shown=[wanted] if wanted in PARTS else list(PARTS),
-        cards=[_card(scenario, mode, role) for mode in hall.opening.modes for role in scenario.names],
+        cards=_cards(hall),
+        tongues=set(hall.tongues.values()),
         tongue=hall.tongues[scenario.id],
         words=words,
         solved_words=words + more,
@@ -239,6 +252,20 @@ def _command(hall: Hall) -> str:
     return shlex.join(["localsim", "class", *chosen])
 
 
+def _cards(hall: Hall) -> list[dict[str, object]]:
+    """The cards of all scenarios, which have a number where there are several."""
+    cards = []
+    for place, loaded in enumerate(hall.scenarios):
+        scenario = loaded.scenario
+        number = place + 1 if len(hall.scenarios) > 1 else ""
+        for mode in hall.opening.modes:
+            first = open_beat(hall.spec_of(Meeting(0, place, mode, 0, {})), ())
+            begin = first.act.speakers if first else ()
+            more = {"number": number, "begin": begin, "tongue": hall.tongues[scenario.id]}
+            cards += [_card(scenario, mode, role) | more for role in scenario.names]
+    return cards
+
+
 def _card(scenario: Scenario, mode: Mode, role: str) -> dict[str, object]:
     """What a player of a role sees before the first turn, as on a phone."""
     seen = observe(scenario, mode, role, Transcript())
@@ -246,6 +273,7 @@ def _card(scenario: Scenario, mode: Mode, role: str) -> dict[str, object]:
         "role": role,
         "letter": "A" if mode == "agents" else "B",
         "setting": seen.setting,
+        "turns": seen.turn_limit,
         "own": next(agent for agent in seen.agents if agent.name == role),
         "sides": [agent for agent in seen.agents if agent.name != role and (agent.goal or agent.facts or agent.secret)],
     }

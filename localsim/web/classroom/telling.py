@@ -9,7 +9,7 @@ from localsim.stats.intervals import share
 from localsim.web.classroom.results import SAME, Bets, ModeRow, Outcome, difference, truth
 from localsim.web.classroom.seats import Question
 from localsim.web.floor.state import Live
-from localsim.web.phrases.table import Phrases
+from localsim.web.phrases.table import Phrases, half_up
 
 NAMES = {"mindreaders": "bet.both", "agents": "bet.own", "same": "bet.same"}
 """An answer to a bet -> its phrase."""
@@ -24,7 +24,7 @@ def finding(rows: Sequence[ModeRow], t: Phrases) -> str:
         broken, talks = map(sum, zip(*(row.broken for row in rows if not row.plays), strict=True))
         return t.plain("answer.broken", broken=broken, talks=talks)
     means = {"both": t.number(both.turns), "own": t.number(own.turns)}
-    amount = round(abs(both.turns - own.turns), 1)
+    amount = half_up(abs(both.turns - own.turns))
     if amount < SAME["turns"]:
         told = t.plain("answer.same", **means)
     else:

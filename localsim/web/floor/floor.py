@@ -341,6 +341,7 @@ class Floor(runner.Guests):
         with self.changed:
             live = self._by_spec[episode.spec.hash]
             live.ended, live.completed = True, episode.status == "completed"
+            live.broken_off = episode.status == "interrupted"
             live.problem, live.stop_reason = episode.error or "", episode.stop_reason
             self.changed.notify_all()
 

@@ -69,6 +69,8 @@ class Live:
     """The last turn that is evidence of its success; None without success or evidence."""
     fault: str | None = None
     """The worst fault of a conversation that does not play; '' if it plays, None if that is not scored."""
+    broken_off: bool = False
+    """True if it had not ended when its floor did: it has neither been completed nor failed."""
     problem: str = ""
     stop_reason: StopReason | None = None
     """Why it ended, if nothing went wrong."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -50,8 +51,8 @@ class Phrases:
         return self._text(name, values).format(**values)
 
     def number(self, value: float) -> str:
-        """Return a number with at most one decimal, as people write it."""
-        return f"{value:.1f}".removesuffix(".0").replace(".", self.decimal)
+        """Return a number with at most one decimal, rounded `half_up`, as people write it."""
+        return f"{half_up(value):.1f}".removesuffix(".0").replace(".", self.decimal).replace("-", "−")
 
     def told(self, error: InvalidInput) -> tuple[str, str]:
         """Return what is wrong and what to do; in English where the table has no phrase for it."""
@@ -72,6 +73,11 @@ class Refused(InvalidInput):
         what, hint = (english().plain(f"refused.{name}.{part}", **values) for part in ("what", "hint"))
         super().__init__(what, hint=hint)
         self.name, self.values = name, values
+
+
+def half_up(value: float) -> float:
+    """Round to a tenth as pupils do by hand, a half away from zero: 5.25 is 5.3, where `round` gives 5.2."""
+    return float(Decimal(repr(value)).quantize(Decimal("0.1"), ROUND_HALF_UP)) + 0.0
 
 
 def languages() -> list[str]:
