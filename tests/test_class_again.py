@@ -200,13 +200,13 @@ def test_the_sheets_say_what_a_lesson_needs(tmp_path: Path, language: str) -> No
     prepare = re.search(r"`(localsim run [^`]+)`", lesson)
     turns = re.search(r"in lines (\S / \S / \S) and (\S / \S / \S)", lesson)
     assert prepare and turns
-    ends = escape(find(language).plain("talk.ends"))
+    ends, talk = (escape(find(language).plain(f"sheets.{name}")) for name in ("students.ends", "say.talk.say"))
     with hall_at(tmp_path / "s.duckdb") as hall, app_of(hall, language) as teacher:
         teacher.get(f"/class/teacher?key={hall.opening.teacher}")
         said, handed, solved = (
             teacher.get(f"/class/sheets?only={part}").text for part in ("say", "students", "solution")
         )
-    assert prepare[1] in said and ends in said and "localsim doctor --room" in said
+    assert prepare[1] in said and talk in said and "localsim doctor --room" in said
     assert ends in handed and "arXiv 2403.05020" in handed
     assert turns[1] in solved and turns[2] in solved
     assert "agents, mindreaders" not in handed, "nobody learns that the others see more"
