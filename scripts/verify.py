@@ -31,6 +31,7 @@ TODAY = f"{datetime.now(UTC):%Y-%m-%d}"
 BLIND = "tests/data/endings_heldout.jsonl"
 CROWD = "tests/data/endings_people.jsonl"
 VOICES = "tests/data/endings_voices.jsonl"
+WRITERS = "tests/data/endings_writers.jsonl"
 STUDY = [f"scenarios/{family}_{number:02d}.yaml" for family in ("mutual_friends", "craigslist") for number in (1, 2)]
 POLICIES = {
     "mutual_friends": ("guesser", "friends", "omniscient"),
@@ -119,8 +120,11 @@ def parser() -> str:
     command = [sys.executable, "scripts/measure_endings.py", VOICES, "--half", "heldout", "--by", "source"]
     voices = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
     kept = [line for line in voices.splitlines() if line.startswith(("==", "ending ", "deal_price"))]
+    command = [sys.executable, "scripts/measure_endings.py", WRITERS, "--half", "heldout"]
+    odd = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    fourth = f"The held-out half of `{WRITERS}`, eight voices that agree in unusual ways:"
     third = f"The held-out half of `{VOICES}` by its source: two voices of people, and two small models; then all:"
-    blocks = zip((head, second, third), (out, crowd, "\n".join(kept) + "\n"), strict=True)
+    blocks = zip((head, second, third, fourth), (out, crowd, "\n".join(kept) + "\n", odd), strict=True)
     told = "\n\n".join(f"{title}\n\n```\n{block}```" for title, block in blocks)
     return f"{told}\n\nLanguage models wrote and labelled all but the talks of the two models, which one labelled."
 
