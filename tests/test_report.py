@@ -6,6 +6,7 @@ import importlib.util
 import json
 import signal
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -31,7 +32,7 @@ from localsim.reports.validity import head
 from localsim.reports.validity.remarks import Remark, remarks_on
 from localsim.runs.runner import Plan, Result, resume, start
 from localsim.scenarios.parse import parse_scenario
-from localsim.stats import NOTHING, Estimate, mean, share
+from localsim.stats import NOTHING, Estimate, clustered, share
 from localsim.store.conditions import without_episodes
 from localsim.store.database import Store
 from localsim.store.queries.reports import Episode, Score
@@ -66,6 +67,11 @@ def test_a_share_of_one_is_wide_and_of_none_is_nothing() -> None:
     one = share(1, 1)
     assert one.value == 1 and one.high == pytest.approx(1) and one.low == pytest.approx(0.2065, abs=0.0001)
     assert share(0, 0) == NOTHING == Estimate(None, None, None, 0)
+
+
+def mean(values: Sequence[float], bounds: tuple[float | None, float | None] = (None, None)) -> Estimate:
+    """The mean of independent values."""
+    return clustered({str(place): [value] for place, value in enumerate(values)}, bounds)
 
 
 def test_a_mean_of_few() -> None:

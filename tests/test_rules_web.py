@@ -55,7 +55,7 @@ def test_nobodys_page_shows_another_ones_private_turn(tmp_path: Path) -> None:
         for who in ("Emil", "Sofia", "Jan"):
             assert say(who, "vote", "noodle bar") == ""
         wait_for(lambda: game.done, 240)
-        assert game.turns[-1].line == "(Count of vote: noodle bar 3, garden 1.)"
+        assert game.talk.turns[-1].line == "(Count of vote: noodle bar 3, garden 1.)"
 
 
 def test_forms_are_made_from_the_allowed_moves() -> None:
