@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
+from localsim.families.settling import NOTHING, with_statement
 from tests.test_browser import CHROMIUM, browser, watched  # noqa: F401 - a fixture
 from tests.test_browser_class import checked
 from tests.test_experiment import QUOTAS, RATED, Server, Visitor, check_stored
