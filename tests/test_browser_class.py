@@ -171,7 +171,7 @@ def test_both_sides_are_in_reach_on_a_phone_and_a_lost_class_says_so(
         for agent in sorted(minds.spec.scenario.agents, key=lambda agent: agent.name != role):
             name = t.plain("talk.your_side") if agent.name == role else agent.name
             page.get_by_role("radio", name=name).click()
-            for _ in range(50):  # the list moves up a moment after the tap
+            for _ in range(150):  # the list moves up a moment after the tap
                 page.wait_for_timeout(100)
                 bar = page.locator("form.reach").bounding_box()
                 panel = page.locator(".panel:visible")
