@@ -62,6 +62,7 @@ def test_the_friend_that_is_stated_counts_if_the_talk_came_to_it(
         ("how about $90? | Deal! | bye", "$90", "deal", 90),
         ("how about $90? | Deal! | bye", "$120", "unknown", None),
         ("hi | hello | take it for 150", "$150", "unknown", None),
+        ("hello u want my espresso? 110 | I can do $65. | ok", "$95.5", "unknown", None),
         ("how about 90 | i think about it | ok", NOTHING, "no_deal", None),
     ],
 )
@@ -75,25 +76,25 @@ def test_the_price_that_is_stated_counts_if_the_talk_came_to_it(
 
 def test_only_the_sign_of_the_form_is_a_statement() -> None:
     def ends(text: str, kind: Any = "leave") -> tuple[Turn, ...]:
-        return (Turn(0, "Ana", Action("speak", "Hi ✓ Bo")), Turn(1, "Bo", Action(kind, text)))
+        return (Turn(0, "Ana", Action("speak", "Hi ⇒ Bo")), Turn(1, "Bo", Action(kind, text)))
 
-    for text, kind in (("bye", "leave"), ("our friend is Hamid", "leave"), ("bye ✓ Hamid", "speak"), ("✓", "leave")):
+    for text, kind in (("bye", "leave"), ("our friend is Hamid", "leave"), ("bye ⇒ Hamid", "speak"), ("⇒", "leave")):
         assert stated_in(ends(text, kind)) is None and without_statement(ends(text, kind)) == ends(text, kind)
-    found = stated_in(ends("bye ✓ Hamid"))
+    found = stated_in(ends("bye ⇒ Hamid"))
     assert found is not None and (found.turn, found.speaker, found.what) == (1, "Bo", "Hamid")
-    assert without_statement(ends("bye ✓ Hamid")) == ends("bye") and without_statement(ends("✓ Hamid")) == ends("")
+    assert without_statement(ends("bye ⇒ Hamid")) == ends("bye") and without_statement(ends("⇒ Hamid")) == ends("")
 
 
 def test_a_form_states_only_what_it_offers() -> None:
     friends, price, leave = Offered(("Hamid", "Lars")), Offered(price=True), Action("leave", "bye")
-    assert ended_by(leave, friends, "Lars", "").text == "bye ✓ Lars"
-    assert ended_by(Action("leave"), friends, NOTHING, "").text == "✓ –"
+    assert ended_by(leave, friends, "Lars", "").text == "bye ⇒ Lars"
+    assert ended_by(Action("leave"), friends, NOTHING, "").text == "⇒ –"
     for chosen in ("1", "Esther", ""):
         assert ended_by(leave, friends, chosen, "").text == "bye"
     assert ended_by(Action("speak", "bye"), friends, "Lars", "").text == "bye"
     assert ended_by(leave, None, "Lars", "").text == "bye"
     for typed, text in (("85", "$85"), (" $ 85,50 ", "$85.5"), ("85$", "$85")):
-        assert ended_by(leave, price, "deal", typed).text == f"bye ✓ {text}"
+        assert ended_by(leave, price, "deal", typed).text == f"bye ⇒ {text}"
     for typed in ("", "-5", "85.555", "many"):
         with pytest.raises(Refused):
             ended_by(leave, price, "deal", typed)

@@ -2,7 +2,7 @@
 
 People write in shorthand, in slang and with errors, so no rule reads every yes. A form asks the person who ends the
 talk, as the task of MutualFriends does (He et al. 2017, arXiv 1704.07130, section 2: a player selects a friend). What
-they choose stands at the end of their last words after a sign that nobody types by habit: "bye ✓ Hamid".
+they choose stands at the end of their last words after a sign that nobody types by habit: "bye ⇒ Hamid".
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from localsim.conversation.transcript import Turn
 
-SIGN, NOTHING, DEAL = "✓", "–", "deal"
+SIGN, NOTHING, DEAL = "⇒", "–", "deal"
 _STATED = re.compile(rf"\s*{SIGN} (\S.*)$")
 
 

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from localsim.conversation.transcript import Turn
+from localsim.conversation.transcript import Turn, plain
 from localsim.families.craigslist.bargain import Bargain
 from localsim.families.craigslist.reading import read_turn
 from localsim.families.settling import NOTHING, Stated
 
+_MIDDLE = re.compile(r"\b(?:middle|half|halfway|split|between)\b")
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 EndingKind = Literal["deal", "no_deal", "ran_out", "stale", "unknown"]
 
@@ -68,8 +69,8 @@ def bargain_ending(turns: Sequence[Turn], *, seller: str, buyer: str, list_price
 def settled(stated: Stated, turns: Sequence[Turn], read: Ending, list_price: float) -> Ending:
     """Return the ending after a statement; `read` is what the words tell.
 
-    A price counts if one of them said it and the other said something then or later, or if it lies between two offers:
-    so nobody makes a deal alone.
+    A price counts if one of them said it and the other said something then or later, or if it lies between two offers
+    and they spoke of the middle: so nobody makes a deal alone.
     """
     if stated.what == NOTHING:
         return Ending("no_deal", None, stated.turn, "no deal, as one of them states at the end")
@@ -79,7 +80,8 @@ def settled(stated: Stated, turns: Sequence[Turn], read: Ending, list_price: flo
     said = next((turn.index for turn in turns if price in _numbers(turn.action.text)), None)
     answered = said is not None and any(turn.index >= said for turn in turns if turn.speaker != stated.speaker)
     made = [offer.price for offer in offers(turns, list_price=list_price)]
-    if answered or (made and min(made) < price < max(made)):
+    split = any(_MIDDLE.search(plain(turn.action.text)) for turn in turns)
+    if answered or (split and made and min(made) < price < max(made)):
         return Ending("deal", price, stated.turn, f"agreed on ${price:g}, as one of them states at the end")
     return Ending("unknown", None, stated.turn, f"${price:g} is stated at the end, and the talk did not come to it")
 
