@@ -101,6 +101,19 @@ def written(hall: Hall, clients: Sequence[TestClient], lines: Sequence[str]) -> 
     return pages
 
 
+def test_a_talk_without_a_line_to_judge_counts_in_no_share_of_hits(tmp_path: Path) -> None:
+    with hall_at(tmp_path / "u.duckdb", "craigslist_01") as hall, app_of(hall) as one, app_of(hall) as two:
+        for client in (one, two):
+            joined(client)
+        (live,) = hall.live.values()
+        written(hall, [one, two], ("Hello!", "Hello, no money today.", "Bye"))
+        until(lambda: live.ended)
+        found = results.outcome_of(live)
+        assert found is not None and found.hit is None, "nobody offered a price"
+        judged = results.outcome_of(replace(live, judged=True))
+        assert judged is not None and judged.hit is False
+
+
 def test_a_class_counts_a_search_up_to_the_turn_that_decides_it(tmp_path: Path) -> None:
     path = tmp_path / "g.duckdb"
     with hall_at(path, "mutual_friends_01") as hall, app_of(hall) as one, app_of(hall) as two:

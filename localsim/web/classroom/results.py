@@ -241,7 +241,7 @@ def outcome_of(live: Live) -> Outcome | None:
     if not live.completed or live.foreign:
         return None
     scenario = live.spec.scenario
-    hit = bool(live.hits) if family_of(scenario.family).hits else None
+    hit = bool(live.hits) if live.judged else None
     turns = counted(scenario.family, len(live.turns), live.decided)
     computer = any(model != NAME and not is_earlier(model) for model in live.spec.models.values())
     return Outcome(scenario.id, live.meeting.mode, live.success, turns, live.fault, hit, computer)

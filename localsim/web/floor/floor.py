@@ -124,7 +124,8 @@ class Floor(runner.Guests):
             live.stop_reason = row.stop_reason
             live.turns = list(transcript_of(turns.get(live.episode_id, [])).turns)
             stored = load_episode(self.store, live.episode_id)
-            self._judge(live, hits_in(stored), verdict_on(stored, self._answer(live)))
+            judged = any(self._counts_hits(live, score["name"]) for score in stored.scores)
+            self._judge(live, hits_in(stored), verdict_on(stored, self._answer(live)), judged=judged)
 
     def begin(self) -> None:
         """Open the models, take up the conversations that have not ended, and go on, all in the thread."""
@@ -320,16 +321,21 @@ class Floor(runner.Guests):
         live.success = success.value if success else None
         live.decided = max(success.turns, default=None) if success and success.value == 1 else None
         family = family_of(spec.scenario.family)
-        marked = [row for row in rows if family.hits and row.name == family.hits.score and row.value]
+        counted = [row for row in rows if self._counts_hits(live, row.name)]
         verdict = family.verdict(found, self._answer(live))
-        self._judge(live, (turn for row in marked for turn in row.turns), verdict)
+        self._judge(live, (turn for row in counted if row.value for turn in row.turns), verdict, judged=bool(counted))
         plays = found.get("plays")
         live.fault = None if plays is None or plays.value is None else "" if plays.value >= 1 else plays.label or ""
 
-    def _judge(self, live: Live, hits: Iterable[int], verdict: Verdict | None) -> None:
+    @staticmethod
+    def _counts_hits(live: Live, score: str) -> bool:
+        counted = family_of(live.spec.scenario.family).hits
+        return counted is not None and score == counted.score
+
+    def _judge(self, live: Live, hits: Iterable[int], verdict: Verdict | None, *, judged: bool) -> None:
         """Keep hits and verdict of a conversation; nothing is judged in another language than the rules read."""
         live.foreign = has_foreigner(live.turns, live.spec.scenario)
-        live.hits = tuple(hits)
+        live.hits, live.judged = tuple(hits), judged
         live.missed = (verdict.missed or verdict.said) if verdict and verdict.right is False else ""
         if live.foreign:
             live.success, live.decided, live.hits, live.missed = None, None, (), ""

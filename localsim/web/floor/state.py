@@ -63,6 +63,8 @@ class Live:
     """Why it missed its goal: a word of `Verdict.missed`, or an English sentence; '' if it did not."""
     hits: tuple[int, ...] = ()
     """The turns that nobody could know from the conversation (`Family.hits`)."""
+    judged: bool = False
+    """True if a turn could be such a hit; False, for example, if the other side had named a price before."""
     foreign: bool = False
     """True if somebody wrote in another language than that of the scenario; then nothing is judged."""
     decided: int | None = None
