@@ -144,3 +144,17 @@ def test_names_and_misspelt_words_are_no_evidence_and_other_scripts_are(words: s
 def test_english_is_found_in_a_talk_that_is_to_be_german() -> None:
     assert language.is_foreign("do you know anyone who likes surfing", "de")
     assert not language.is_foreign("kennst du wen der gern surft, evtl. jasper", "de")
+
+
+@pytest.mark.parametrize(
+    ("said", "foreign"),
+    [
+        (("hallo! hast du freunde die fechten?", "yes tidal power, is it hamid?"), False),
+        (("hallo! hast du freunde die fechten?", "ja, kenne ich auch", "yes tidal power, is it hamid?"), True),
+        (("hallo! hast du freunde die fechten?", "ok"), True),
+        (("do you know anyone who fences?", "ja klar", "yes tidal power, is it hamid?"), False),
+    ],
+)
+def test_one_foreign_line_beside_one_in_the_language_throws_no_talk_away(said: tuple[str, ...], foreign: bool) -> None:
+    turns = [Turn(place, NAMED.names[0], Action("speak", line)) for place, line in enumerate(said)]
+    assert language.has_foreigner(turns, NAMED) is foreign

@@ -80,12 +80,25 @@ def is_foreign(text: str, language: str, known: frozenset[str] = frozenset(), le
 
 
 def has_foreigner(turns: Sequence[Turn], scenario: Scenario) -> bool:
-    """Return True if all the words of one agent are in another language than those of the scenario.
+    """Return True if the words of one agent, taken together, are in another language than those of the scenario.
 
-    A talk of people is thrown away for this, so several words must be clearly foreign.
+    A talk of people is thrown away for this, so several words must be clearly foreign, and more of the agent's turns
+    than are in the scenario's language.
     """
     language, known = language_of(scenario) or "", words_in(scenario)
-    return any(is_foreign(words_of(turns, name), language, known, _SEVERAL) for name in scenario.names)
+
+    def lead(name: str) -> int:
+        texts = [turn.action.text for turn in turns if turn.speaker == name]
+        foreign = [is_foreign(text, language, known) for text in texts]
+        own = (not other and _is_own(text, language) for text, other in zip(texts, foreign, strict=True))
+        return max(1, sum(foreign)) - sum(own)
+
+    together = (name for name in scenario.names if is_foreign(words_of(turns, name), language, known, _SEVERAL))
+    return any(lead(name) > 0 for name in together)
+
+
+def _is_own(text: str, language: str) -> bool:
+    return sum(bool(word.forms & _LISTED.get(language, frozenset())) for word in _words(text)) >= _SEVERAL
 
 
 def words_in(scenario: Scenario) -> frozenset[str]:
