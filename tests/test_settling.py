@@ -59,6 +59,7 @@ def test_the_friend_that_is_stated_counts_if_the_talk_came_to_it(
     [
         ("would u do 95 | hmm im at the door at 6 with the cash | cool", "$95", "deal", 95),
         ("how about 90 | 100? | the middle then | sure", "$95", "deal", 95),
+        ("ninety five and i come now | at six, bring the cash | cool", "$95", "deal", 95),
         ("how about $90? | Deal! | bye", "$90", "deal", 90),
         ("how about $90? | Deal! | bye", "$120", "unknown", None),
         ("hi | hello | take it for 150", "$150", "unknown", None),
@@ -93,7 +94,7 @@ def test_a_form_states_only_what_it_offers() -> None:
         assert ended_by(leave, friends, chosen, "").text == "bye"
     assert ended_by(Action("speak", "bye"), friends, "Lars", "").text == "bye"
     assert ended_by(leave, None, "Lars", "").text == "bye"
-    for typed, text in (("85", "$85"), (" $ 85,50 ", "$85.5"), ("85$", "$85")):
+    for typed, text in (("85", "$85"), (" $ 85,50 ", "$85.50"), ("1234567", "$1234567"), ("85$", "$85")):
         assert ended_by(leave, price, "deal", typed).text == f"bye ⇒ {text}"
     for typed in ("", "-5", "85.555", "many"):
         with pytest.raises(Refused):

@@ -14,10 +14,10 @@ from typing import Literal
 from localsim.conversation.transcript import Turn, plain
 from localsim.families.craigslist.bargain import Bargain
 from localsim.families.craigslist.reading import read_turn
+from localsim.families.prices import find_prices
 from localsim.families.settling import NOTHING, Stated
 
 _MIDDLE = re.compile(r"\b(?:middle|half|halfway|split|between)\b")
-_NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 EndingKind = Literal["deal", "no_deal", "ran_out", "stale", "unknown"]
 
 
@@ -77,17 +77,14 @@ def settled(stated: Stated, turns: Sequence[Turn], read: Ending, list_price: flo
     price = float(stated.what.removeprefix("$"))
     if read.kind == "deal" and read.price is not None and abs(read.price - price) < 1:
         return read
-    said = next((turn.index for turn in turns if price in _numbers(turn.action.text)), None)
+    named = ((turn.index, find_prices(turn.action.text, list_price=list_price)) for turn in turns)
+    said = next((index for index, prices in named if price in [each.value for each in prices]), None)
     answered = said is not None and any(turn.index >= said for turn in turns if turn.speaker != stated.speaker)
     made = [offer.price for offer in offers(turns, list_price=list_price)]
     split = any(_MIDDLE.search(plain(turn.action.text)) for turn in turns)
     if answered or (split and made and min(made) < price < max(made)):
         return Ending("deal", price, stated.turn, f"agreed on ${price:g}, as one of them states at the end")
     return Ending("unknown", None, stated.turn, f"${price:g} is stated at the end, and the talk did not come to it")
-
-
-def _numbers(text: str) -> set[float]:
-    return {float(each.replace(",", "")) for each in _NUMBER.findall(text)}
 
 
 def _ending_of(bargain: Bargain) -> Ending:

@@ -43,7 +43,7 @@ def scores(transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> lis
     found = [
         _people("wrong_guesses", outcome.wrong_guesses),
         _people("mix_ups", [guess.name for guess in mixed_up], [guess.turn for guess in mixed_up]),
-        *_agreement(turns, lists, outcome, true, (stated, named) if stated else None),
+        *_agreement(turns, lists, outcome, true, named, stated),
     ]
     if true:
         found += [
@@ -62,7 +62,8 @@ def _agreement(
     lists: Lists,
     outcome: FriendsOutcome,
     true: Sequence[str],
-    stated: tuple[Stated, Sequence[Guess]] | None,
+    named: Sequence[Guess],
+    stated: Stated | None,
 ) -> Iterator[Score]:
     """Yield success (the set agreed on is the true set), confirmed and false_affirmed.
 
@@ -72,12 +73,12 @@ def _agreement(
     known = identified(turns, lists)
     stands = agreed(turns, lists.names)
     stands |= {name: turn for name, turn in known.items() if name not in stands}
-    if stated is not None:
-        stands = known = _settled(*stated, turns, lists, stands)
-    false = [name for name in stands if name not in true]
+    affirmed = outcome.confirmed_friend
     claim = next((turn.index for turn in turns if not true and not stands and _claims_a_friend(turn)), None)
     if stated is not None:
-        claim = None
+        stands = known = _settled(stated, named, turns, lists, stands)
+        affirmed = claim = None
+    false = [name for name in stands if name not in true]
     cited = {*stands.values(), *_some(outcome.named_turn), *_some(claim)}
     reason = f"they agree on {', '.join(stands)}" if stands else "they agree on nobody"
     if false:
@@ -88,7 +89,6 @@ def _agreement(
     yield Score("success", float(success), reason=reason, turns=tuple(sorted(cited)))
     yield _people("false_affirmed", false, [stands[name] for name in false])
     if true:
-        affirmed = outcome.confirmed_friend if stated is None else None
         friend = affirmed or next((name for name in known if name in true), None)
         reason = f"{friend} is affirmed" if friend else "no true friend is affirmed"
         evidence = (

@@ -150,8 +150,8 @@ def _values(request: Request, seat: Seat | None, state: str) -> dict[str, Any]:
     if live is not None:
         values |= talk_values(hall, live, hall.register.role_of(seat))
         tongue = values["tongue"]
-        said, known = words_of(live.turns, values["role"]), words_in(live.spec.scenario)
-        foreign = state == "talk" and is_foreign(said, tongue, known)
+        said = words_of(live.turns, values["role"]) if state == "talk" else ""
+        foreign = bool(said) and is_foreign(said, tongue, words_in(live.spec.scenario))
         values["other_tongue"] = t("talk.write_in", tongue=telling.tongue_in([tongue], t)) if foreign else ""
     bet = seat.bets.get(live.meeting.number) if live else None
     if state in ("read", "done"):

@@ -97,6 +97,7 @@ def ended_by(action: Action, offered: Offered | None, chosen: str, price: str) -
     if offered.price and chosen == DEAL:
         if not (number := _PRICE.fullmatch(price.strip())):
             raise Refused("no_price")
-        return replace(action, text=with_statement(action.text, f"${float(number[1].replace(',', '.')):g}"))
+        dollars = f"{float(number[1].replace(',', '.')):.2f}".removesuffix(".00")
+        return replace(action, text=with_statement(action.text, f"${dollars}"))
     known = chosen == NOTHING or chosen in offered.names
     return replace(action, text=with_statement(action.text, chosen)) if known else action
