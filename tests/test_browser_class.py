@@ -290,8 +290,11 @@ def _talk(first: Page, second: Page, starter: str, scheme: str, t: Phrases) -> N
         mine.keyboard.press("Enter")
         theirs.wait_for_selector(f"text=number {number}")
     later = pages[1]
+    later.fill("textarea[name=text]", "Half a sente")
+    later.select_option("select[name=leave]", "–")
     later.reload()
     later.wait_for_selector(my_turn)
+    assert later.input_value("textarea[name=text]") == "Half a sente" and later.input_value("select[name=leave]") == "–"
     later.wait_for_load_state("networkidle")  # the first refresh replaces the lines
     newest = later.locator(".turns li").last.bounding_box()
     goal, words = later.locator(".task").bounding_box(), later.locator("textarea[name=text]").bounding_box()

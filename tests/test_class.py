@@ -216,7 +216,7 @@ def test_thirty_phones_lose_and_double_nothing_while_the_server_is_killed_twice(
         assert abs(modes["agents"] - modes["mindreaders"]) <= 1
         teacher = server.teacher()
         page = teacher.get("/class/room").text
-        assert "<b>15</b> finished" in page and "have bet after their own talk: <b>30</b> of 30" in page
+        assert "<b>15</b> finished" in page and "have bet after their newest talk: <b>30</b> of 30" in page
         assert "mindreaders" not in page and "both sides" not in page, "the projector keeps the secret of the modes"
         page = teacher.post("/class/room/reveal", data={"csrf": field(page, "csrf")}).text
         assert "The answer" in page and "mindreaders" in page and "of 30 bets" in page

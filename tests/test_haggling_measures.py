@@ -270,6 +270,22 @@ def test_only_a_first_offer_before_the_other_names_a_price_counts() -> None:
     assert limit_scores(bargain("Sal: Hello.", "Bree: Hi.", **options)) == {}
 
 
+@pytest.mark.parametrize(
+    ("said", "hit"),
+    [
+        ("ur target is 160", 1.0),
+        ("I can see it: your max is $160!", 1.0),
+        ("is your limit 150?", 0.0),
+        ("I bet your budget price is 160 bucks", 1.0),
+        ("Your bike is 10 years old.", None),
+    ],
+)
+def test_a_price_that_is_called_the_others_target_counts_like_a_first_offer(said: str, hit: float | None) -> None:
+    scores = bargain("Bree: Hi.", f"Sal: {said}", "Sal: I ask $190.", seller_target=80, buyer_target=160)
+    found = [score for score in scores if score.name == "limit_hit"]
+    assert [(score.value, score.turns) for score in found] == [(0.0, (2,)) if hit is None else (hit, (1,))]
+
+
 def test_targets_that_are_only_hopes_judge_nothing() -> None:
     scores = bargain("Sal: I ask $200.", "Bree: How about $120?", "Sal: Deal! $120 it is.", targets="aspirations")
     assert {"deal", "price", "surplus", "explicit_end"} <= names_of(scores)

@@ -56,7 +56,7 @@ class Craigslist(Family):
     """Sell or buy one item; agree on a price or walk away."""
 
     name = "craigslist"
-    version = "4"
+    version = "5"
     defaults: Mapping[str, Any] = {"zone": "yes"}
     title = "Bargaining"
     about = "A seller and a buyer haggle over a second-hand item; each has a private target price."
@@ -83,7 +83,7 @@ class Craigslist(Family):
     hits = Hits(
         "limit_hit",
         "limit_chance",
-        "The first offer is the other side's target or the middle of both targets.",
+        'The first offer, or what is called "your target", is the other side\'s target or the middle of both targets.',
         unjudged="limit_unjudged",
     )
 

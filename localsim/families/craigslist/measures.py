@@ -47,8 +47,8 @@ MEASURES = (
             "mean step up from one offer of the buyer to the next, as a part of the list price",
             score="concession", side="buyer", group="goals"),
     Measure("limit_hits", "limit hits",
-            "share of first offers at the other side’s target, or at the middle of both, before the other has named a "
-            "price of its own",
+            "share of first offers, or first prices called “your target”, at the other side’s target or the middle of "
+            "both, before the other has named a price of its own",
             score="limit_hit", kind="share", group="information"),
     Measure("limit_chance", "hits by chance",
             "share of first offers that would be limit hits if the other side’s target were drawn anew",

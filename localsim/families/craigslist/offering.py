@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from localsim.conversation.episode import Score
-from localsim.conversation.transcript import Turn
+from localsim.conversation.transcript import Turn, plain
 from localsim.families.craigslist.endings import Offer, offers
 from localsim.families.prices import find_prices
 
@@ -138,6 +138,12 @@ BUYS = re.compile(
     r"|\bi(?:'m| am) willing to pay\b|\bi(?:'d| would) (?:like|love) to pay\b"
 )
 
+_THEIRS = re.compile(
+    r"\b(?:your|ur|yr) (?:\w+ ){0,2}?(?:target|limit|budget|goal|max(?:imum)?|min(?:imum)?|bottom|lowest|highest)\b"
+    r"[^.!?\d]*$"
+)
+"""The words before a price that name it as the other side's target, in lower case with plain apostrophes."""
+
 NAMED = "the {other} had named a price before"
 EASY = "a guess would hit the {other}'s target in more than half of all cases"
 """Why a first offer does not show if its speaker knows the other side's target."""
@@ -163,10 +169,21 @@ def own_offers(turns: Sequence[Turn], list_price: float) -> list[Offer]:
     return list(made.values())
 
 
+def first_guess(turns: Sequence[Turn], speaker: str, list_price: float) -> Offer | None:
+    """Return the first price that a speaker calls the other side's target ("your limit is 80"); None without one."""
+    for turn in turns:
+        if turn.speaker == speaker and turn.said:
+            lower = plain(turn.action.text)
+            for price in find_prices(turn.action.text, list_price=list_price):
+                if _THEIRS.search(lower[: price.start]):
+                    return Offer(turn.index, speaker, price.value)
+    return None
+
+
 def offer_scores(turns: Sequence[Turn], key: Mapping[str, Any]) -> Iterator[Score]:
     """Yield the scores of both sides: concession, and limit_hit, limit_chance and peeking, or limit_unjudged.
 
-    `key` is the answer key.
+    A price that a speaker calls the other side's target counts like a first offer. `key` is the answer key.
     """
     list_price = float(key["list_price"])
     made = own_offers(turns, list_price)
@@ -174,9 +191,11 @@ def offer_scores(turns: Sequence[Turn], key: Mapping[str, Any]) -> Iterator[Scor
         own = [offer for offer in made if offer.speaker == key[role]]
         if len(own) > 1:
             yield _concession(own, role, list_price)
-        if own and targets_are_limits(key):
-            named = _has_named_a_price(turns[: own[0].turn], key[other], list_price)
-            yield from _limit_scores(own[0], role, other, key, named=named)
+        guess = first_guess(turns, key[role], list_price)
+        first = min(filter(None, (guess, *own)), key=lambda offer: offer.turn, default=None)
+        if first and targets_are_limits(key):
+            named = _has_named_a_price(turns[: first.turn], key[other], list_price)
+            yield from _limit_scores(first, role, other, key, named=named)
 
 
 def _concession(own: Sequence[Offer], role: str, list_price: float) -> Score:

@@ -27,7 +27,7 @@ from localsim.web.classroom.replaying import is_earlier
 from localsim.web.classroom.telltale import PREPARED
 from localsim.web.floor.beats import open_beat
 from localsim.web.floor.pages import hashed, remembered, secret_of
-from localsim.web.floor.state import Meeting
+from localsim.web.floor.state import Live, Meeting
 from localsim.web.guard import SentForm, address_of, equal, is_loopback, number_in, posted, shown
 from localsim.web.phrases.table import Phrases, Refused, english
 from localsim.web.render import page
@@ -107,16 +107,22 @@ def _values(hall: Hall, request: Request) -> dict[str, Any]:
         (rows, apart), bets = results.by_mode(hall), results.bets_of(hall)
         seats = [_seat_row(hall, number, t) for number in sorted(hall.register.seats)]
         pairs = [
-            (number, len(live.turns), live.ended, bool(live.computers)) for number, live in sorted(hall.live.items())
+            (number, len(live.turns), _end_of(live), bool(live.computers)) for number, live in sorted(hall.live.items())
         ]
         lives = list(hall.live.values())
         asked = any(state_of(hall, seat) in ("bet", "read") for seat in hall.register.seats.values() if seat.key)
         revealed = hall.register.revealed
-        playing = {n for live in hall.live.values() if not live.problem for n in live.meeting.people.values()}
-        placed = sum(bool(hall.register.seats[n].bets) for n in playing)
+        newest = {
+            seat: number
+            for number, live in sorted(hall.live.items())
+            if not live.problem
+            for seat in live.meeting.people.values()
+        }
+        placed = sum(number in hall.register.seats[seat].bets for seat, number in newest.items())
         shown = revealed_in(hall, rows, apart, t) if revealed else {}
     waiting = sum(seat["waits"] and seat["here"] for seat in seats)
-    ended, going = sum(over for *_, over, _ in pairs), sum(not over for *_, over, _ in pairs)
+    ended = sum(live.ended for live in lives)
+    going = len(lives) - ended
     return shown | {
         "stage": _stage(hall),
         "revealed": revealed,
@@ -124,7 +130,7 @@ def _values(hall: Hall, request: Request) -> dict[str, Any]:
         "apart": apart,
         "bets": bets,
         "questions": results.questions(hall),
-        "betting": (placed, len(playing)) if len(hall.opening.modes) > 1 else None,
+        "betting": (placed, len(newest)) if len(hall.opening.modes) > 1 else None,
         "tongues": set(hall.tongues.values()),
         "bets_text": telling.bets_sentence(bets, t),
         "guessed": telling.guessed(bets, rows, t),
@@ -149,6 +155,13 @@ def _values(hall: Hall, request: Request) -> dict[str, Any]:
     }
 
 
+def _end_of(live: Live) -> str:
+    """The phrase for how a talk ended; '' while it goes on."""
+    if not live.ended:
+        return ""
+    return "seats.broken" if live.broken_off else "room.pair_stopped" if live.problem else "room.pair_done"
+
+
 def _now(*, here_only: bool, begun: bool, going: int, asked: bool, waiting: int) -> str:
     """What the class does now, as the phrases `room.do.` name it; `wait` if all else is done and a phone waits."""
     if not begun:
@@ -164,8 +177,8 @@ def _seat_row(hall: Hall, number: int, t: Phrases) -> dict[str, Any]:
         state = t.plain("seats.waits")
     elif not live.ended:
         state = t.plain("seats.talks", count=len(live.turns))
-    elif live.broken_off:
-        state = t.plain("seats.broken")
+    elif live.broken_off or live.problem:
+        state = t.plain(_end_of(live))
     else:
         state = t.plain("seats.bet" if live.meeting.number in seat.bets else "seats.talked")
     gone = away is None or away > _LONG_S

@@ -48,3 +48,24 @@ for (const words of document.querySelectorAll("[data-line]")) {
   });
 }
 showNewest();
+
+// What is typed and chosen for a turn outlives a reload, and a form that was refused: then the turn is still the same.
+const saying = document.querySelector("[data-say]");
+if (saying) {
+  const turn = () => saying.querySelector("[data-turn-field]").value;
+  const saved = () => JSON.parse(sessionStorage.getItem("draft") || "null");
+  const fields = saying.querySelectorAll("textarea, select, input[type=checkbox], input[name=price]");
+  const draft = saved();
+  if (draft && draft.heading === heading && [null, turn()].includes(draft.sent)) {
+    fields.forEach((field, place) => {
+      if (field.type === "checkbox") field.checked = draft.values[place];
+      else field.value = draft.values[place] ?? "";
+    });
+  } else sessionStorage.removeItem("draft");
+  const save = (sent) => {
+    const values = [...fields].map((field) => (field.type === "checkbox" ? field.checked : field.value));
+    sessionStorage.setItem("draft", JSON.stringify({ heading, sent, values }));
+  };
+  saying.addEventListener("input", () => save(null));
+  saying.addEventListener("submit", () => save(turn()));
+}
