@@ -11,8 +11,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from localsim.backends.scripted import PEEKS
+from localsim.conversation.transcript import Action, Turn
 from localsim.store.database import Store
-from localsim.web.classroom import results, telling
+from localsim.web.classroom import results, telling, telltale
 from localsim.web.classroom.hall import Hall
 from localsim.web.classroom.seats import MODES
 from localsim.web.floor.state import Live
@@ -186,3 +187,19 @@ def test_the_star_of_a_bargain_says_why_its_price_is_the_right_one(tmp_path: Pat
             page = projector_of(hall, one)
             assert "nobody could know this from the talk" in page
             assert ("the price is the other side’s target price, or the middle of both" in page) is told
+
+
+def test_a_hit_of_a_computer_that_uses_its_own_side_alone_is_a_guess(tmp_path: Path) -> None:
+    with class_of(tmp_path / "o.duckdb", 1) as (hall, _):
+        live = alone(hall)
+        (computer,) = live.computers
+        person = next(name for name in live.meeting.people)
+        live.meeting.mode = "agents"
+        assert live.own_alone == {computer, person}
+        live.meeting.mode = "mindreaders"
+        assert live.own_alone == {computer}
+        live.turns = [
+            Turn(place, name, Action("speak", "Do you know Jasper?")) for place, name in enumerate((computer, person))
+        ]
+        live.hits = (0, 1)
+        assert telltale.own_hits(live) == {1}

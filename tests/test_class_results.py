@@ -36,6 +36,21 @@ def rows_of(own: Sequence[int], both: Sequence[int], hits: tuple[int, int] = (0,
     ]
 
 
+def test_halves_that_played_different_tasks_are_called_so() -> None:
+    tasks = {"friends": "mutual_friends", "more": "mutual_friends", "haggle": "craigslist"}
+
+    def halves(own: str, both: str) -> list[results.ModeRow]:
+        played = (("agents", own), ("mindreaders", both))
+        return [
+            results.ModeRow(mode, [results.Outcome(name, mode, 1.0, 4) for name in names.split()])  # type: ignore[arg-type]
+            for mode, names in played
+        ]
+
+    assert results.mixed(halves("friends haggle", "friends friends"), tasks)
+    assert not results.mixed(halves("friends haggle", "haggle more"), tasks), "two searches are of one type"
+    assert not results.mixed(halves("", "haggle"), tasks), "there is nothing to compare"
+
+
 def test_the_answer_names_the_amount_and_whether_chance_can_make_it() -> None:
     t = english()
     few, many = rows_of([6, 9], [3, 5]), rows_of([8, 9, 10, 9] * 3, [4, 5, 4, 5] * 3)

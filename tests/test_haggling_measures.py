@@ -276,6 +276,7 @@ def test_only_a_first_offer_before_the_other_names_a_price_counts() -> None:
         ("ur target is 160", 1.0),
         ("I can see it: your max is $160!", 1.0),
         ("is your limit 150?", 0.0),
+        ("come on u can pay 160. 195?", 1.0),
         ("I bet your budget price is 160 bucks", 1.0),
         ("Your bike is 10 years old.", None),
     ],

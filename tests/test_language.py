@@ -158,3 +158,17 @@ def test_english_is_found_in_a_talk_that_is_to_be_german() -> None:
 def test_one_foreign_line_beside_one_in_the_language_throws_no_talk_away(said: tuple[str, ...], foreign: bool) -> None:
     turns = [Turn(place, NAMED.names[0], Action("speak", line)) for place, line in enumerate(said)]
     assert language.has_foreigner(turns, NAMED) is foreign
+
+
+@pytest.mark.parametrize(
+    ("german", "foreign"),
+    [((1,), False), ((1, 3), True), ((0, 2, 3), True)],
+)
+def test_a_single_line_of_a_talk_throws_it_not_away(german: tuple[int, ...], foreign: bool) -> None:
+    own, other = "do you know anyone who fences?", "kenn ich nicht, was ist mit hamid?"
+    turns = [
+        Turn(place, NAMED.names[place % 2], Action("speak", other if place in german else own)) for place in range(4)
+    ]
+    assert language.has_foreigner(turns, NAMED) is foreign
+    assert language.has_foreigner(turns[:3], NAMED) is (len([place for place in german if place < 3]) > 1)
+    assert language.has_foreigner(turns[:2], NAMED), "one of two"

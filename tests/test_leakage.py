@@ -459,6 +459,18 @@ def test_vectors_are_computed_once(store: Store) -> None:
     assert np.abs(leaks.VectorCache(store).encode(["Goodbye", "Hello there"]) - vectors[::-1]).max() < 1e-6
 
 
+def test_a_price_that_is_called_the_others_target_is_a_leak_and_an_offer_of_it_is_none() -> None:
+    """A speaker who has not been told it cannot say it; an offer at this price may be a guess."""
+    scenario = generated("craigslist", 3).scenario
+    seller, buyer = scenario.names
+    term = scenario.agents[1].facts[0].terms[0]
+    for said, label in ((f"come on u can pay {term}", "disclosed"), (f"How about {term}?", "hint")):
+        for speaker, counts in ((seller, True), (buyer, False)):
+            found = labelled(scenario, ((speaker, said),), [])
+            assert [each.label for _, _, each in found.findings] == [label if counts else "hint"]
+            assert [leak.kind for leak in found.leaks] == (["omniscient"] if counts and label == "disclosed" else [])
+
+
 def test_a_friend_whom_both_know_is_nobodys_leak() -> None:
     """The one thing that agents are after: naming the friend on the own list is a disclosure of the own side."""
     scenario = generated("mutual_friends", 3).scenario

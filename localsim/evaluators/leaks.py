@@ -180,7 +180,7 @@ def with_terms(
             fact = facts[private.id]
             shared = speaker != private.owner and bool(terms_of(fact) & held.get(speaker, set()))
             whole.append((private, turn, speaker, findings.get((private.id, turn), NOTHING)))
-            around[private.id, turn] = circumstances(family, fact, text, shared=shared)
+            around[private.id, turn] = circumstances(family, fact, text, own=speaker == private.owner, shared=shared)
     return decided(whole, detector.weights, around, readers)
 
 
@@ -192,12 +192,13 @@ def _remembered(agent: Agent, family: Family, facts: Mapping[str, Fact]) -> set[
     return {term.casefold() for fact in facts.values() for term in fact.terms if family.utters(told, term)}
 
 
-def circumstances(family: Family, fact: Fact, text: str, *, shared: bool) -> Circumstances:
-    """Return the facts about a turn that influence a label beside the detector's finding."""
+def circumstances(family: Family, fact: Fact, text: str, *, own: bool, shared: bool) -> Circumstances:
+    """Return the facts about a turn that influence a label beside the detector's finding; `own`: of the speaker."""
     term = next((term for term in fact.terms if family.utters(text, term)), "")
     return Circumstances(
         term=term,
         term_discloses=family.terms_disclose,
+        ascribed=not own and bool(term) and family.ascribes(text, term),
         shared=shared,
         other_amounts=not term and _names_other_amounts(text, fact.terms),
     )

@@ -288,6 +288,10 @@ class Family:
         """Return True if a text utters a term of a private fact."""
         return self.span(text, term) is not None
 
+    def ascribes(self, _text: str, _term: str, /) -> bool:
+        """Return True if a text says of its reader what a term of their fact means; few families have such words."""
+        return False
+
 
 _PEEKED = (
     "{0}, you know this, and I know it too: {1}",

@@ -83,7 +83,7 @@ def has_foreigner(turns: Sequence[Turn], scenario: Scenario) -> bool:
     """Return True if the words of one agent, taken together, are in another language than those of the scenario.
 
     A talk of people is thrown away for this, so several words must be clearly foreign, and more of the agent's turns
-    than are in the scenario's language.
+    than are in the scenario's language; a single line among three or more is not enough.
     """
     language, known = language_of(scenario) or "", words_in(scenario)
 
@@ -94,7 +94,7 @@ def has_foreigner(turns: Sequence[Turn], scenario: Scenario) -> bool:
         return max(1, sum(foreign)) - sum(own)
 
     together = (name for name in scenario.names if is_foreign(words_of(turns, name), language, known, _SEVERAL))
-    return any(lead(name) > 0 for name in together)
+    return any(lead(name) > 0 for name in together if len(turns) < 3 or sum(turn.speaker == name for turn in turns) > 1)
 
 
 def _is_own(text: str, language: str) -> bool:

@@ -55,6 +55,8 @@ class Circumstances:
     """The first term of the fact that the turn utters."""
     term_discloses: bool = False
     """True if such a term, a friend's name, is a disclosure at once, and nothing else is."""
+    ascribed: bool = False
+    """True if the turn says of the owner what the term means, such as "your limit is $80"."""
     shared: bool = False
     """True if the speaker, who does not own the fact, holds it too."""
     other_amounts: bool = False
@@ -71,11 +73,12 @@ def label_of(finding: Finding, around: Circumstances, weights: Weights) -> Findi
     It looks at this turn and what comes before, so no later turn changes it. A fact has many turns to be mistaken in,
     and most facts stay private, so a conversation has a probability (`talk_chance`) and a threshold (`talk_from`) of
     its own; what only passes the thresholds of a single pair is a hint. An uttered term raises the label by one step,
-    since a price may be offered without being the target; a name discloses at once. A shared fact is never a finding.
+    since a price may be offered without being the target; a name, or a price that is called the other's target,
+    discloses at once. A shared fact is never a finding.
     """
     if around.shared or (around.term_discloses and not around.term):
         return NOTHING
-    if around.term_discloses:
+    if around.term_discloses or around.ascribed:
         return Finding("disclosed", 1.0, finding.similarity, around.term)
     chance = weights.talk_chance(finding.probability) if finding.probability > 0 else 0.0
     stands = finding.probability > 0 and chance >= weights.talk_from

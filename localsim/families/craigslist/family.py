@@ -24,7 +24,15 @@ from localsim.families.craigslist import players
 from localsim.families.craigslist.corpus import CORPUS
 from localsim.families.craigslist.endings import Ending, bargain_ending, settled
 from localsim.families.craigslist.measures import CONTROLS, MEASURES, NO_ZONE
-from localsim.families.craigslist.offering import BUYS, SELLS, draw, offer_scores, own_offers, targets_are_limits
+from localsim.families.craigslist.offering import (
+    BUYS,
+    SELLS,
+    draw,
+    is_theirs,
+    offer_scores,
+    own_offers,
+    targets_are_limits,
+)
 from localsim.families.prices import find_prices
 from localsim.families.settling import Offered, stated_in, without_statement
 from localsim.families.vocabulary import DEFAULT, Vocabulary, person, with_article
@@ -156,6 +164,10 @@ class Craigslist(Family):
                 ),
             ),
         )
+
+    def ascribes(self, text: str, term: str, /) -> bool:
+        place = self.span(text, term)
+        return place is not None and is_theirs(text[: place[0]])
 
     def check(self, document: ScenarioFile) -> list[tuple[Location, str]]:
         """Check that the answer names a seller, a buyer, positive prices, and the zone that they imply."""

@@ -139,8 +139,8 @@ BUYS = re.compile(
 )
 
 _THEIRS = re.compile(
-    r"\b(?:your|ur|yr) (?:\w+ ){0,2}?(?:target|limit|budget|goal|max(?:imum)?|min(?:imum)?|bottom|lowest|highest)\b"
-    r"[^.!?\d]*$"
+    r"\b(?:(?:your|ur|yr) (?:\w+ ){0,2}?(?:target|limit|budget|goal|max(?:imum)?|min(?:imum)?|bottom|lowest|highest)"
+    r"|(?:you|u|ya) (?:can|could) (?:\w+ )?(?:pay|afford|spend|go (?:up |down )?to|go as (?:low|high) as))\b[^.!?\d]*$"
 )
 """The words before a price that name it as the other side's target, in lower case with plain apostrophes."""
 
@@ -169,13 +169,17 @@ def own_offers(turns: Sequence[Turn], list_price: float) -> list[Offer]:
     return list(made.values())
 
 
+def is_theirs(before: str) -> bool:
+    """Return True if the words before a price call it the other side's target: "your limit is", "u can pay"."""
+    return bool(_THEIRS.search(plain(before)))
+
+
 def first_guess(turns: Sequence[Turn], speaker: str, list_price: float) -> Offer | None:
     """Return the first price that a speaker calls the other side's target ("your limit is 80"); None without one."""
     for turn in turns:
         if turn.speaker == speaker and turn.said:
-            lower = plain(turn.action.text)
             for price in find_prices(turn.action.text, list_price=list_price):
-                if _THEIRS.search(lower[: price.start]):
+                if is_theirs(plain(turn.action.text)[: price.start]):
                     return Offer(turn.index, speaker, price.value)
     return None
 

@@ -224,6 +224,7 @@ def revealed_in(
         "computer_talks": telling.computer_sentence(rows, apart, hall.opening.computer, t),
         "foreign_talks": telling.foreign_sentence(hall.live.values(), hall.tongues, t),
         "tongue_of": hall.tongues,
+        "mixed": results.mixed(rows, {loaded.scenario.id: loaded.scenario.family for loaded in hall.scenarios}),
         "picture": picture(rows),
         "counted": any(family.hits for family in families),
         "judged": judged,

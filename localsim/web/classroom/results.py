@@ -30,6 +30,8 @@ from localsim.web.phrases.table import half_up
 
 SAME = {"turns": 1.0, "hits": 0.1}
 """Modes whose means differ by less than this have no difference: turns, and a share of talks."""
+_MIXED = 0.1
+"""Most by which the shares of a type of task may differ between the halves."""
 FEWEST = 3
 """With fewer talks of a mode no bet is decided: one talk would decide it."""
 Key = TypeVar("Key", int, str)
@@ -313,6 +315,18 @@ def _welch(value: float, own: Sequence[float], both: Sequence[float]) -> Estimat
     reach = t_quantile(int(sum(parts) ** 2 / spread), (1 + CONFIDENCE) / 2) * math.sqrt(sum(parts))
     middle = fmean(both) - fmean(own)
     return Estimate(value, middle - reach, middle + reach, n)
+
+
+def mixed(rows: Sequence[ModeRow], tasks: Mapping[str, str | None]) -> bool:
+    """True if one half played a type of task more often than the other; `tasks`: scenario -> its family.
+
+    Types need different numbers of turns, so they alone can make a difference.
+    """
+    if not all(row.talks for row in rows):
+        return False
+    played = [[tasks[talk.scenario_id] for talk in row.talks] for row in rows]
+    shares = [{task: done.count(task) / len(done) for task in set(tasks.values())} for done in played]
+    return any(abs(shares[0][task] - shares[1][task]) > _MIXED for task in shares[0])
 
 
 def truth(rows: Sequence[ModeRow], question: Question) -> Guess | None:

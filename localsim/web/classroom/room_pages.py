@@ -117,6 +117,7 @@ def _values(hall: Hall, request: Request) -> dict[str, Any]:
             for number, live in sorted(hall.live.items())
             if not live.problem
             for seat in live.meeting.people.values()
+            if _is_here(hall, seat) or number in hall.register.seats[seat].bets
         }
         placed = sum(number in hall.register.seats[seat].bets for seat, number in newest.items())
         shown = revealed_in(hall, rows, apart, t) if revealed else {}
@@ -151,8 +152,15 @@ def _values(hall: Hall, request: Request) -> dict[str, Any]:
         "waiting": waiting,
         "problem": hall.problem,
         "run": hall.opening.run_id,
+        "searched": hall.searched,
         "report": f"localsim report {hall.opening.run_id}{db_option(hall.store.path)}",
     }
+
+
+def _is_here(hall: Hall, number: int) -> bool:
+    seat = hall.register.seats[number]
+    away = hall.away(seat)
+    return bool(seat.key) and away is not None and away < HERE_S
 
 
 def _end_of(live: Live) -> str:
@@ -186,7 +194,7 @@ def _seat_row(hall: Hall, number: int, t: Phrases) -> dict[str, Any]:
         "number": number,
         "state": state,
         "waits": waits,
-        "here": bool(seat.key) and away is not None and away < HERE_S,
+        "here": _is_here(hall, number),
         "away": None if away is None else int(away // 60),
         "free": not seat.key,
         "can_free": bool(seat.key) and gone and not hall.register.ended,

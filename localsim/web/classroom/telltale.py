@@ -52,12 +52,13 @@ def found_in(lives: Iterable[Live]) -> Telltale | None:
 
 
 def own_hits(live: Live) -> frozenset[int]:
-    """The hits of a talk that are the speaker's own guess or question, and not the answer to a question."""
+    """The hits of a talk that are the own guess or question of who saw the other side, and no answer to a question."""
     counted = family_of(live.spec.scenario.family).hits
+    seen = [hit for hit in live.hits if live.turns[hit].speaker not in live.own_alone]
     if counted is None or not counted.answers_are_hinted:
-        return frozenset(live.hits)
+        return frozenset(seen)
     asks = {turn.index for turn in live.turns if "?" in turn.action.text}
-    return frozenset(hit for hit in live.hits if hit in asks or hit - 1 not in asks)
+    return frozenset(hit for hit in seen if hit in asks or hit - 1 not in asks)
 
 
 def scripted_in(scenarios: Sequence[LoadedScenario], seed: int) -> Telltale | None:

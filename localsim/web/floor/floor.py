@@ -90,6 +90,8 @@ class Floor(runner.Guests):
         self.store, self.run_id, self.scenarios = store, run_id, terms.plan.scenarios
         self.changed = threading.Condition()
         self.problem = ""
+        self.searched = False
+        """True once the run is complete and was searched for leaks."""
         self.live: dict[int, Live] = {}
         self.tongues = {loaded.scenario.id: language_of(loaded.scenario) or "" for loaded in self.scenarios}
         """Scenario -> the language of its texts, for the attribute `lang`; '' if it is not known."""
@@ -422,6 +424,7 @@ class Floor(runner.Guests):
             self.close()
         if self._by_spec:
             self._search()
+        self.searched = True
 
     def _search(self) -> None:
         self._say(f"the {self._terms.what} has ended; its run is {self.run_id}")

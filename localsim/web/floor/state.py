@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from localsim.backends.person import NAME
+from localsim.backends.scripted import PREFIX
 from localsim.conversation.episode import EpisodeSpec, Mode, StopReason
 from localsim.conversation.grants import NOTHING, Grants
 from localsim.conversation.scenario import Scenario
@@ -83,6 +84,12 @@ class Live:
     def computers(self) -> list[str]:
         """The roles that no person plays."""
         return [name for name in self.spec.scenario.names if name not in self.meeting.people]
+
+    @property
+    def own_alone(self) -> set[str]:
+        """The roles whose players use their own side alone: all as agents, and scripted players that do not peek."""
+        models = self.spec.models.items()
+        return {name for name, model in models if self.meeting.mode == "agents" or model == PREFIX}
 
 
 MeetingT = TypeVar("MeetingT", bound=Meeting)
