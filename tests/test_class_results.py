@@ -40,15 +40,19 @@ def test_halves_that_played_different_tasks_are_called_so() -> None:
     tasks = {"friends": "mutual_friends", "more": "mutual_friends", "haggle": "craigslist"}
 
     def halves(own: str, both: str) -> list[results.ModeRow]:
-        played = (("agents", own), ("mindreaders", both))
+        played: list[tuple[Mode, str, int]] = [("agents", own, 6), ("mindreaders", both, 4)]
         return [
-            results.ModeRow(mode, [results.Outcome(name, mode, 1.0, 4) for name in names.split()])  # type: ignore[arg-type]
-            for mode, names in played
+            results.ModeRow(mode, [results.Outcome(name, mode, 1.0, turns) for name in names.split()])
+            for mode, names, turns in played
         ]
 
     assert results.mixed(halves("friends haggle", "friends friends"), tasks)
     assert not results.mixed(halves("friends haggle", "haggle more"), tasks), "two searches are of one type"
     assert not results.mixed(halves("", "haggle"), tasks), "there is nothing to compare"
+    same = [replace(row, talks=[replace(talk, turns=4) for talk in row.talks]) for row in halves("haggle", "friends")]
+    assert not results.mixed(same, tasks), "no difference needs an explanation"
+    many = "friends " * 5 + "haggle " * 5
+    assert not results.mixed(halves(many, "friends " * 4 + "haggle " * 6), tasks), "nearly the same"
 
 
 def test_the_answer_names_the_amount_and_whether_chance_can_make_it() -> None:

@@ -23,6 +23,7 @@ from localsim.families import FAMILIES
 from localsim.families.base import Played
 from localsim.families.craigslist import Craigslist, offering
 from localsim.families.craigslist.offering import own_offers
+from localsim.families.prices import find_prices
 from localsim.reports.compose.alone import report
 from localsim.reports.measures import Cell, by_episode, estimate
 from localsim.reports.validity.controls import play
@@ -285,6 +286,35 @@ def test_a_price_that_is_called_the_others_target_counts_like_a_first_offer(said
     scores = bargain("Bree: Hi.", f"Sal: {said}", "Sal: I ask $190.", seller_target=80, buyer_target=160)
     found = [score for score in scores if score.name == "limit_hit"]
     assert [(score.value, score.turns) for score in found] == [(0.0, (2,)) if hit is None else (hit, (1,))]
+
+
+ASCRIBED = (
+    "come on you can go to 70", "i know u can pay 70", "ur limit is 70 i can see it",
+    "your target price is $70, right?", "you want at least 70 right", "you are willing to pay up to 70",
+    "70 is ur limit i know", "your walk-away price is $70",
+    "Since your target is around $70, let's settle there.",
+)  # fmt: skip
+OFFERED = (
+    "can you go to 70", "you can pay me 70 now and the rest later", "You can pay $70 in cash or by card",
+    "if you can pay 70 today it is yours", "I hope you can go to 70", "Would be great if you could go down to $70",
+    "Do you think you could pay $70?", "What's your budget, I was thinking $70", "Given your budget, how about $70?",
+    "I understand your budget is tight, but I can't go below $70", "You said your limit is $70, so let's meet there",
+    "you can pay less, like 70", "your lowest offer so far was 70", "With your goal of selling fast, would $70 work?",
+    "I'll accept your lowest price of 70", "you can pay by paypal, 70 is fine", "how about 70",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("lines", "ascribed"), [(ASCRIBED, True), (OFFERED, False)])
+def test_a_price_is_told_from_an_offer_by_the_words_around_it(lines: tuple[str, ...], ascribed: bool) -> None:
+    for line in lines:
+        (price,) = find_prices(line, list_price=150.0)
+        assert offering.is_ascribed(line, price.start, price.end) is ascribed, line
+
+
+def test_the_list_price_is_no_guess_at_the_others_target() -> None:
+    options = {"seller_target": 80, "buyer_target": 160}
+    found = bargain("Bree: I see your lowest price is $200.", "Bree: How about $80?", **options)
+    assert one(found, "limit_hit").value == 1 and one(found, "limit_hit").turns == (1,)
 
 
 def test_targets_that_are_only_hopes_judge_nothing() -> None:

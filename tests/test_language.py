@@ -171,4 +171,6 @@ def test_a_single_line_of_a_talk_throws_it_not_away(german: tuple[int, ...], for
     ]
     assert language.has_foreigner(turns, NAMED) is foreign
     assert language.has_foreigner(turns[:3], NAMED) is (len([place for place in german if place < 3]) > 1)
-    assert language.has_foreigner(turns[:2], NAMED), "one of two"
+    assert language.has_foreigner(turns[:2], NAMED) is (german != ()), "one of two"
+    short = [*turns[:3], Turn(3, NAMED.names[1], Action("leave", "hamid"))]
+    assert language.has_foreigner(short, NAMED) is (0 in german and 2 in german), "a name is in no language"

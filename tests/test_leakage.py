@@ -471,6 +471,14 @@ def test_a_price_that_is_called_the_others_target_is_a_leak_and_an_offer_of_it_i
             assert [leak.kind for leak in found.leaks] == (["omniscient"] if counts and label == "disclosed" else [])
 
 
+def test_a_price_that_its_owner_has_named_can_be_called_its_target() -> None:
+    scenario = generated("craigslist", 3).scenario
+    seller, buyer = scenario.names
+    term = scenario.agents[1].facts[0].terms[0]
+    talk = labelled(scenario, ((buyer, f"How about {term}?"), (seller, f"ok so u can pay {term}.")), [])
+    assert [each.label for _, _, each in talk.findings] == ["hint", "hint"] and not talk.leaks
+
+
 def test_a_friend_whom_both_know_is_nobodys_leak() -> None:
     """The one thing that agents are after: naming the friend on the own list is a disclosure of the own side."""
     scenario = generated("mutual_friends", 3).scenario

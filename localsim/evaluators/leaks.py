@@ -175,12 +175,17 @@ def with_terms(
     held = {agent.name: terms_of(*facts_of(agent)) | _remembered(agent, family, facts) for agent in scenario.agents}
     whole: list[Row] = []
     around: dict[tuple[str, int], Circumstances] = {}
+    said: set[str] = set()  # facts of which the owner has uttered a term
     for turn, (speaker, text) in enumerate(turns):
         for private in private_facts(scenario):
             fact = facts[private.id]
             shared = speaker != private.owner and bool(terms_of(fact) & held.get(speaker, set()))
             whole.append((private, turn, speaker, findings.get((private.id, turn), NOTHING)))
-            around[private.id, turn] = circumstances(family, fact, text, own=speaker == private.owner, shared=shared)
+            own = speaker == private.owner
+            new = not own and fact.id not in said
+            around[private.id, turn] = circumstances(family, fact, text, new=new, shared=shared)
+            if own and around[private.id, turn].term:
+                said.add(fact.id)
     return decided(whole, detector.weights, around, readers)
 
 
@@ -192,13 +197,16 @@ def _remembered(agent: Agent, family: Family, facts: Mapping[str, Fact]) -> set[
     return {term.casefold() for fact in facts.values() for term in fact.terms if family.utters(told, term)}
 
 
-def circumstances(family: Family, fact: Fact, text: str, *, own: bool, shared: bool) -> Circumstances:
-    """Return the facts about a turn that influence a label beside the detector's finding; `own`: of the speaker."""
+def circumstances(family: Family, fact: Fact, text: str, *, new: bool, shared: bool) -> Circumstances:
+    """Return what influences the label of a fact in a turn beside the detector's finding.
+
+    `new`: another than the owner speaks, and the owner has uttered no term of the fact so far.
+    """
     term = next((term for term in fact.terms if family.utters(text, term)), "")
     return Circumstances(
         term=term,
         term_discloses=family.terms_disclose,
-        ascribed=not own and bool(term) and family.ascribes(text, term),
+        ascribed=new and bool(term) and family.ascribes(text, term),
         shared=shared,
         other_amounts=not term and _names_other_amounts(text, fact.terms),
     )

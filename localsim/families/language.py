@@ -94,7 +94,12 @@ def has_foreigner(turns: Sequence[Turn], scenario: Scenario) -> bool:
         return max(1, sum(foreign)) - sum(own)
 
     together = (name for name in scenario.names if is_foreign(words_of(turns, name), language, known, _SEVERAL))
-    return any(lead(name) > 0 for name in together if len(turns) < 3 or sum(turn.speaker == name for turn in turns) > 1)
+    return any(lead(name) > 0 for name in together if len(turns) < 3 or len(_lines(turns, name)) > 1)
+
+
+def _lines(turns: Sequence[Turn], name: str) -> list[str]:
+    """The turns of a speaker that have more than one word: "ok" and a name are in no language."""
+    return [turn.action.text for turn in turns if turn.speaker == name and len(_words(turn.action.text)) > 1]
 
 
 def _is_own(text: str, language: str) -> bool:

@@ -56,7 +56,7 @@ class Circumstances:
     term_discloses: bool = False
     """True if such a term, a friend's name, is a disclosure at once, and nothing else is."""
     ascribed: bool = False
-    """True if the turn says of the owner what the term means, such as "your limit is $80"."""
+    """True if the turn says of the owner what the term means, such as "your limit is $80", and the owner had not."""
     shared: bool = False
     """True if the speaker, who does not own the fact, holds it too."""
     other_amounts: bool = False

@@ -46,8 +46,8 @@ KINDS = {
 LUCKY = "guessed, or worked out from the talk"
 """How an untold hit came about where nobody saw the other side."""
 HIT_IS_NO_LEAK = (
-    "An untold hit (★) is no untold fact (▲): it is something of the speaker's own, such as a friend on their list or "
-    "their offer, named so early that it takes knowledge of the other side, or luck."
+    "An untold hit (★) alone is no untold fact (▲): it is something of the speaker's own, such as a friend on their "
+    "list or their offer, named so early that it takes knowledge of the other side, or luck."
 )
 """Why a talk can have untold hits and no untold facts; said wherever both are counted."""
 SIGNS = {

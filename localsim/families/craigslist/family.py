@@ -28,7 +28,7 @@ from localsim.families.craigslist.offering import (
     BUYS,
     SELLS,
     draw,
-    is_theirs,
+    is_ascribed,
     offer_scores,
     own_offers,
     targets_are_limits,
@@ -167,7 +167,7 @@ class Craigslist(Family):
 
     def ascribes(self, text: str, term: str, /) -> bool:
         place = self.span(text, term)
-        return place is not None and is_theirs(text[: place[0]])
+        return place is not None and is_ascribed(text, *place)
 
     def check(self, document: ScenarioFile) -> list[tuple[Location, str]]:
         """Check that the answer names a seller, a buyer, positive prices, and the zone that they imply."""

@@ -138,11 +138,26 @@ BUYS = re.compile(
     r"|\bi(?:'m| am) willing to pay\b|\bi(?:'d| would) (?:like|love) to pay\b"
 )
 
-_THEIRS = re.compile(
-    r"\b(?:(?:your|ur|yr) (?:\w+ ){0,2}?(?:target|limit|budget|goal|max(?:imum)?|min(?:imum)?|bottom|lowest|highest)"
-    r"|(?:you|u|ya) (?:can|could) (?:\w+ )?(?:pay|afford|spend|go (?:up |down )?to|go as (?:low|high) as))\b[^.!?\d]*$"
+_LIMIT = (
+    r"(?:target|limit|budget|max(?:imum)?|min(?:imum)?|bottom line|lowest|highest"
+    r"|(?:walk-?away|reservation|secret) price)"
 )
-"""The words before a price that name it as the other side's target, in lower case with plain apostrophes."""
+_BEFORE = re.compile(
+    rf"\b(?:(?:your|ur|yr) (?:(?:own|real|private|hidden) )?{_LIMIT}(?: price)?(?: (?:is|of|at|must be|should be))?:?"
+    r"|(?:you|u|ya) can (?:easily |really |actually )?(?:pay|afford|spend|go (?:up |down )?to|go as (?:low|high) as)"
+    r"|(?:(?:you|u) are|(?:you're|ur)) (?:willing|able|ready) to (?:pay|spend|go|accept|take)(?: (?:up |down )?to)?"
+    r"|(?:you|u) (?:want|need) at least)"
+    r"(?: (?:about|around|only|just|up to))* ?\$?$"
+)
+"""The words before a price that call it the other side's target, in lower case with plain apostrophes."""
+_AFTER = re.compile(rf"^(?: dollars?| bucks?)? ?(?:is|'s) (?:your|ur|yr) (?:\w+ )?{_LIMIT}\b")
+_OFFERS = re.compile(
+    r"\b(?:if|hope|hoping|hoped|wish|maybe|perhaps|think|said|told|chance|way|great|happy|would|accept)\b[^.!?]*$"
+)
+_TERMS = re.compile(
+    r"^(?: (?:dollars?|bucks?))?(?: in)? (?:cash|card|now|today|tomorrow|later|by|when|and|per|a (?:week|month))\b"
+)
+"""A wish or a report before such words, and terms of payment after the price: then it is an offer."""
 
 NAMED = "the {other} had named a price before"
 EASY = "a guess would hit the {other}'s target in more than half of all cases"
@@ -169,17 +184,23 @@ def own_offers(turns: Sequence[Turn], list_price: float) -> list[Offer]:
     return list(made.values())
 
 
-def is_theirs(before: str) -> bool:
-    """Return True if the words before a price call it the other side's target: "your limit is", "u can pay"."""
-    return bool(_THEIRS.search(plain(before)))
+def is_ascribed(text: str, start: int, end: int) -> bool:
+    """Return True if a text calls the price in text[start:end] its reader's target: "ur limit is 8", "u can pay 8"."""
+    before, after = plain(text[:start]), plain(text[end:])
+    if _AFTER.search(after):
+        return True
+    found = _BEFORE.search(before)
+    return found is not None and not _OFFERS.search(before[: found.start()]) and not _TERMS.search(after)
 
 
-def first_guess(turns: Sequence[Turn], speaker: str, list_price: float) -> Offer | None:
-    """Return the first price that a speaker calls the other side's target ("your limit is 80"); None without one."""
+def first_ascribed(turns: Sequence[Turn], speaker: str, list_price: float) -> Offer | None:
+    """Return the first price, other than the listed one, that a speaker calls the other side's target, if any."""
     for turn in turns:
         if turn.speaker == speaker and turn.said:
             for price in find_prices(turn.action.text, list_price=list_price):
-                if is_theirs(plain(turn.action.text)[: price.start]):
+                inside = RANGE[0] <= price.value / list_price <= RANGE[1] and not price.negated
+                listed = abs(price.value - list_price) <= _tolerance(list_price)
+                if inside and not listed and is_ascribed(turn.action.text, price.start, price.end):
                     return Offer(turn.index, speaker, price.value)
     return None
 
@@ -195,7 +216,7 @@ def offer_scores(turns: Sequence[Turn], key: Mapping[str, Any]) -> Iterator[Scor
         own = [offer for offer in made if offer.speaker == key[role]]
         if len(own) > 1:
             yield _concession(own, role, list_price)
-        guess = first_guess(turns, key[role], list_price)
+        guess = first_ascribed(turns, key[role], list_price)
         first = min(filter(None, (guess, *own)), key=lambda offer: offer.turn, default=None)
         if first and targets_are_limits(key):
             named = _has_named_a_price(turns[: first.turn], key[other], list_price)

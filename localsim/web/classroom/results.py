@@ -30,8 +30,8 @@ from localsim.web.phrases.table import half_up
 
 SAME = {"turns": 1.0, "hits": 0.1}
 """Modes whose means differ by less than this have no difference: turns, and a share of talks."""
-_MIXED = 0.1
-"""Most by which the shares of a type of task may differ between the halves."""
+_MIXED = 0.15
+"""Shares of a type of task that differ by this between the halves are said."""
 FEWEST = 3
 """With fewer talks of a mode no bet is decided: one talk would decide it."""
 Key = TypeVar("Key", int, str)
@@ -318,15 +318,15 @@ def _welch(value: float, own: Sequence[float], both: Sequence[float]) -> Estimat
 
 
 def mixed(rows: Sequence[ModeRow], tasks: Mapping[str, str | None]) -> bool:
-    """True if one half played a type of task more often than the other; `tasks`: scenario -> its family.
+    """True if there is a difference of turns and one half played a type of task more often than the other.
 
-    Types need different numbers of turns, so they alone can make a difference.
+    Types need different numbers of turns, so they alone can make a difference. `tasks`: scenario -> its family.
     """
-    if not all(row.talks for row in rows):
+    if abs(difference(rows).value or 0.0) < SAME["turns"]:
         return False
     played = [[tasks[talk.scenario_id] for talk in row.talks] for row in rows]
     shares = [{task: done.count(task) / len(done) for task in set(tasks.values())} for done in played]
-    return any(abs(shares[0][task] - shares[1][task]) > _MIXED for task in shares[0])
+    return any(abs(shares[0][task] - shares[1][task]) >= _MIXED for task in shares[0])
 
 
 def truth(rows: Sequence[ModeRow], question: Question) -> Guess | None:

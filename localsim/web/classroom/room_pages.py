@@ -117,9 +117,9 @@ def _values(hall: Hall, request: Request) -> dict[str, Any]:
             for number, live in sorted(hall.live.items())
             if not live.problem
             for seat in live.meeting.people.values()
-            if _is_here(hall, seat) or number in hall.register.seats[seat].bets
         }
-        placed = sum(number in hall.register.seats[seat].bets for seat, number in newest.items())
+        has_bet = {seat: number in hall.register.seats[seat].bets for seat, number in newest.items()}
+        placed, betting = sum(has_bet.values()), sum(bet or not _is_gone(hall, seat) for seat, bet in has_bet.items())
         shown = revealed_in(hall, rows, apart, t) if revealed else {}
     waiting = sum(seat["waits"] and seat["here"] for seat in seats)
     ended = sum(live.ended for live in lives)
@@ -131,7 +131,7 @@ def _values(hall: Hall, request: Request) -> dict[str, Any]:
         "apart": apart,
         "bets": bets,
         "questions": results.questions(hall),
-        "betting": (placed, len(newest)) if len(hall.opening.modes) > 1 else None,
+        "betting": (placed, betting) if len(hall.opening.modes) > 1 else None,
         "tongues": set(hall.tongues.values()),
         "bets_text": telling.bets_sentence(bets, t),
         "guessed": telling.guessed(bets, rows, t),
@@ -157,10 +157,10 @@ def _values(hall: Hall, request: Request) -> dict[str, Any]:
     }
 
 
-def _is_here(hall: Hall, number: int) -> bool:
+def _is_gone(hall: Hall, number: int) -> bool:
     seat = hall.register.seats[number]
     away = hall.away(seat)
-    return bool(seat.key) and away is not None and away < HERE_S
+    return not seat.key or away is None or away > _LONG_S
 
 
 def _end_of(live: Live) -> str:
@@ -189,15 +189,14 @@ def _seat_row(hall: Hall, number: int, t: Phrases) -> dict[str, Any]:
         state = t.plain(_end_of(live))
     else:
         state = t.plain("seats.bet" if live.meeting.number in seat.bets else "seats.talked")
-    gone = away is None or away > _LONG_S
     return {
         "number": number,
         "state": state,
         "waits": waits,
-        "here": _is_here(hall, number),
+        "here": bool(seat.key) and away is not None and away < HERE_S,
         "away": None if away is None else int(away // 60),
         "free": not seat.key,
-        "can_free": bool(seat.key) and gone and not hall.register.ended,
+        "can_free": bool(seat.key) and _is_gone(hall, number) and not hall.register.ended,
     }
 
 

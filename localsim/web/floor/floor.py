@@ -91,7 +91,7 @@ class Floor(runner.Guests):
         self.changed = threading.Condition()
         self.problem = ""
         self.searched = False
-        """True once the run is complete and was searched for leaks."""
+        """True once the search for leaks in the complete run is over."""
         self.live: dict[int, Live] = {}
         self.tongues = {loaded.scenario.id: language_of(loaded.scenario) or "" for loaded in self.scenarios}
         """Scenario -> the language of its texts, for the attribute `lang`; '' if it is not known."""

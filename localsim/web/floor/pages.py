@@ -47,6 +47,7 @@ def talk_values(floor: Floor, live: Live, role: str) -> dict[str, Any]:
     kinds: list[ActionType] = [kind for kind in ("speak", "leave") if kind in scenario.actions]
     return {
         "role": role,
+        "talk": live.meeting.number,
         "seen": seen,
         "sides": [a for a in seen.agents if a.name != role and (a.goal or a.facts or a.secret)],
         "others": [agent.name for agent in seen.agents if agent.name != role],

@@ -87,7 +87,7 @@ class Live:
 
     @property
     def own_alone(self) -> set[str]:
-        """The roles whose players use their own side alone: all as agents, and scripted players that do not peek."""
+        """The roles whose players use their own side alone: all as agents, and the scripted player of a class."""
         models = self.spec.models.items()
         return {name for name, model in models if self.meeting.mode == "agents" or model == PREFIX}
 

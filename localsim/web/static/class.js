@@ -53,10 +53,10 @@ showNewest();
 const saying = document.querySelector("[data-say]");
 if (saying) {
   const turn = () => saying.querySelector("[data-turn-field]").value;
-  const saved = () => JSON.parse(sessionStorage.getItem("draft") || "null");
+  const talk = saying.dataset.say;
   const fields = saying.querySelectorAll("textarea, select, input[type=checkbox], input[name=price]");
-  const draft = saved();
-  if (draft && draft.heading === heading && [null, turn()].includes(draft.sent)) {
+  const draft = JSON.parse(sessionStorage.getItem("draft") || "null");
+  if (draft && draft.talk === talk && [null, turn()].includes(draft.sent)) {
     fields.forEach((field, place) => {
       if (field.type === "checkbox") field.checked = draft.values[place];
       else field.value = draft.values[place] ?? "";
@@ -64,7 +64,7 @@ if (saying) {
   } else sessionStorage.removeItem("draft");
   const save = (sent) => {
     const values = [...fields].map((field) => (field.type === "checkbox" ? field.checked : field.value));
-    sessionStorage.setItem("draft", JSON.stringify({ heading, sent, values }));
+    sessionStorage.setItem("draft", JSON.stringify({ talk, sent, values }));
   };
   saying.addEventListener("input", () => save(null));
   saying.addEventListener("submit", () => save(turn()));
