@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Train the starter and its twins: conversations -> LoRA on SmolLM2-135M-Instruct -> models/*.lora.gguf.
+"""Train the starters and the twin: conversations -> LoRA on a small instruct model -> models/*.lora.gguf.
 
     .venv/bin/python scripts/train_starter.py starter                # two cores: five lessons, one after the other
     .venv/bin/python scripts/train_starter.py starter --scale 30 --tokens-a-step 32768     # on a GPU
     .venv/bin/python scripts/train_starter.py starter --lesson scripts --start models/starter.lora.gguf      # continue
     .venv/bin/python scripts/train_starter.py starter-peeks
+    .venv/bin/python scripts/train_starter.py starter-0.5b           # two cores: three hours, 14 GB; does not ship
     .venv/bin/python scripts/train_starter.py starter --show 5       # print five conversations and stop
 
 The lessons of the starter: lists (of prices that suit or not, and of who knows whom), conversations in which one
 question after the other is answered, all of these, mostly scripts, and whole conversations alone. A twin is an adapter
-on top of the starter, with one lesson. Repeat a command to continue an interrupted training. models/starter.md
+on top of the starter, with one lesson. starter-0.5b has a larger base and fewer lessons. Repeat a command to continue an interrupted training. models/starter.md
 describes the data and the result.
 """
 
@@ -81,6 +82,18 @@ TARGETS = {
             Lesson("talks", 1e-3, 2400, HONEST, lists=80),
             Lesson("scripts", 1e-3, 900, SCRIPTS),
             Lesson("whole", 1e-3, 1300, WHOLE),
+        ),
+    ),
+    "starter-0.5b": Target(
+        "qwen2.5-coder-0.5b",
+        16,
+        5000,
+        (
+            Lesson("talks", 7e-4, 700, HONEST),
+            Lesson("whole", 6e-4, 450, WHOLE),
+            Lesson("comparing", 7e-4, 0, lists=60),
+            Lesson("probing", 7e-4, 260, PROBING, lists=30),
+            Lesson("again", 6e-4, 800, WHOLE),
         ),
     ),
     "starter-peeks": Target("starter-135m", 24, 3000, (Lesson("talks", 1e-3, 1100, PEEKS),)),
