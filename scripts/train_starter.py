@@ -10,8 +10,8 @@
 
 The lessons of the starter: lists (of prices that suit or not, and of who knows whom), conversations in which one
 question after the other is answered, all of these, mostly scripts, and whole conversations alone. A twin is an adapter
-on top of the starter, with one lesson. starter-0.5b has a larger base and fewer lessons. Repeat a command to continue an interrupted training. models/starter.md
-describes the data and the result.
+on top of the starter, with one lesson. starter-0.5b has a larger base and fewer lessons. Repeat a command to continue
+an interrupted training. models/starter.md describes the data and the result.
 """
 
 from __future__ import annotations
