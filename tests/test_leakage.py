@@ -469,14 +469,8 @@ def test_a_price_that_is_called_the_others_target_is_a_leak_and_an_offer_of_it_i
             found = labelled(scenario, ((speaker, said),), [])
             assert [each.label for _, _, each in found.findings] == [label if counts else "hint"]
             assert [leak.kind for leak in found.leaks] == (["omniscient"] if counts and label == "disclosed" else [])
-
-
-def test_a_price_that_its_owner_has_named_can_be_called_its_target() -> None:
-    scenario = generated("craigslist", 3).scenario
-    seller, buyer = scenario.names
-    term = scenario.agents[1].facts[0].terms[0]
-    talk = labelled(scenario, ((buyer, f"How about {term}?"), (seller, f"ok so u can pay {term}.")), [])
-    assert [each.label for _, _, each in talk.findings] == ["hint", "hint"] and not talk.leaks
+    named = labelled(scenario, ((buyer, f"How about {term}?"), (seller, f"ok so u can pay {term}.")), [])
+    assert not named.leaks, "its owner has named it"
 
 
 def test_a_friend_whom_both_know_is_nobodys_leak() -> None:
