@@ -200,9 +200,12 @@ def main() -> None:
     parser.add_argument("--by", metavar="FIELD", help="print each value of this field first, such as source")
     options = parser.parse_args()
     rows = [row for row in read_rows(options.file) if options.half in (None, row.get("half"))]
-    for value in sorted({row[options.by] for row in rows}) if options.by else ():
+    values = sorted({str(row[options.by]) for row in rows if options.by in row})
+    if options.by and not values:
+        parser.error(f"{options.file}: no conversation has a field {options.by!r} (--by)")
+    for value in values:
         print(f"== {value}")
-        print_table(measure(row for row in rows if row[options.by] == value))
+        print_table(measure(row for row in rows if str(row.get(options.by)) == value))
         print()
     result = measure(rows)
     summary = as_json(result, options.file.name, len(rows)) | ({"half": options.half} if options.half else {})
