@@ -175,8 +175,8 @@ def run(
     run is searched for leaks (None: yes; of scripted players only where names decide). `weights` is a file of
     thresholds for this search, made by `localsim leakage calibrate`, and `sensitivity` the share of false alarms that
     it allows. `name` is a name for the run. `cluster` is the address of a Ray cluster that plays it (docs/cluster.md).
-    Further keywords are fields of `localsim.runs.plan.Plan` (perturb, parallel, repro, context, overflow, gpu, threads,
-    primary, secondary). Raises the errors of the command: InvalidInput, ModelMissing, DatabaseError,
+    Further keywords are fields of `localsim.runs.plan.Plan` (see, perturb, parallel, repro, context, overflow, gpu,
+    threads, primary, secondary). Raises the errors of the command: InvalidInput, ModelMissing, DatabaseError,
     BackendUnavailable, Interrupted.
     """
     tell = say or (lambda _line: None)

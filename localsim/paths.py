@@ -26,6 +26,8 @@ PROJECT_FILE = "localsim.toml"
 DEEPEST = 50
 """Most levels of brackets in a JSON text; our files have six at most, and Python's own limit varies."""
 _TOO_DEEP = f"brackets are nested too deep (more than {DEEPEST} levels)"
+_LLAMA_CPP = "llama-cpp-python>=0.3.36,<0.4"
+"""As in pyproject.toml."""
 _PACKAGE = Path(__file__).resolve().parent
 _REPOSITORY = _PACKAGE.parent
 
@@ -107,6 +109,12 @@ def installing(extra: str) -> str:
     """Return the command that installs what an extra of the package needs: into a checkout, or beside a wheel."""
     checkout = (_REPOSITORY / "pyproject.toml").is_file()
     return f'pip install -e "{_REPOSITORY}[{extra}]"' if checkout else f'pip install "localsim[{extra}]"'
+
+
+def rebuilding(flags: str = "-DGGML_NATIVE=OFF") -> str:
+    """Return the command that compiles llama.cpp anew with these flags, here for any processor."""
+    quoted = re.sub(r'(["$`\\])', r"\\\1", flags)
+    return f'CMAKE_ARGS="{quoted}" pip install --no-cache-dir --force-reinstall "{_LLAMA_CPP}"'
 
 
 def model_folders() -> list[Path]:

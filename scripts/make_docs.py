@@ -285,6 +285,8 @@ def quoted_outputs(folder: Path) -> dict[str, list[str]]:
 def run_command(command: str, folder: Path) -> list[str]:
     """Run one quoted command in a folder; return its output lines, with paths relative to it or to the repository."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LOCALSIM_")}
+    if "LOCALSIM_MODELS" in os.environ:  # a checkout without models uses those of another
+        environment["LOCALSIM_MODELS"] = os.environ["LOCALSIM_MODELS"]
     environment |= {"NO_COLOR": "1", "COLUMNS": "110", "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
     line = [sys.executable, "-m", *shlex.split(command)]
     done = subprocess.run(

@@ -64,13 +64,13 @@ def page(found: Sequence[Finished]) -> str:
 
 _INTRODUCTION = """# Results
 
-How much of their success do models owe to what they could not know? Each study below asked this of one model, with the
-same commands, scenarios and seeds. This page is made by `scripts/results.py` from the files in `docs/results/`.
+How much of their success do models owe to what they could not know? Each study below asked this of one model. Its
+command and versions stand with it. This page is made by `scripts/results.py` from the files in `docs/results/`.
 
 ![Two differences of success for each model and task, with 95% lines](results.svg)
 
 *Seeing every side*: success as mindreaders minus success as agents. *One author for both sides*: success in scripts
-minus success as mindreaders. Right of 0, the setting helps. Hollow marks: some talks of this model are not
+minus success as mindreaders. Right of 0, the setting helps. Hollow marks: too many talks are no
 conversations, so nothing follows. Rules on the text tell our success. GPT-4 scored the paper's models from 0 to 10
 (diamonds, divided by 10, without intervals)."""
 _ADD = """

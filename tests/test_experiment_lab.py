@@ -224,7 +224,7 @@ def test_an_experiment_goes_on_only_as_it_began(tmp_path: Path) -> None:
     with lab_at(tmp_path) as lab, client_of(lab) as client:
         assert lab.run_id == run and len(lab.register.people) == 1
     with (
-        pytest.raises(InvalidInput, match="another file, banks or scenarios"),
+        pytest.raises(InvalidInput, match="another file, banks, rubric or scenarios"),
         lab_at(tmp_path, SMALL.replace("Be kind.", "Be quick.")),
     ):
         pass

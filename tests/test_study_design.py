@@ -44,7 +44,7 @@ def test_counts_and_hours_name_every_stage() -> None:
     assert list(expected("small", arms=())) == ["compare"]
     assert len({whole[name] for name in learning}) == 1, "equal tokens take equal time"
     assert all(value > 0 for value in whole.values())
-    assert SIZES["paper"].counts()["compare"] == 3 * 5 * (2 * 45 + 450) and SIZES["paper"].counts()["teach"] == 2520
+    assert SIZES["paper"].counts()["compare"] == 3 * 5 * (2 * 45 + 90) and SIZES["paper"].counts()["teach"] == 2520
     assert sum(expected("medium").values()) > 3 * sum(expected("small").values())
 
 

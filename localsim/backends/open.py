@@ -281,7 +281,7 @@ def gpu_layers(gpu: str) -> int:
     if int(gpu) > 0 and not offers:
         raise InvalidInput(
             f"--gpu {gpu}: this llama-cpp-python was built for the processor only",
-            hint="docs/performance.md has the build commands for GPUs; --gpu auto uses a GPU only where it can",
+            hint="docs/models.md has the build commands for GPUs; --gpu auto uses a GPU only where it can",
         )
     return int(gpu)
 

@@ -38,7 +38,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "card": ("report", "Write the simulation card of a run."),
     "audit": ("show", "Check that no prompt held anything its reader may not know."),
     "sql": ("data.asking", "Query the database, read-only."),
-    "import": ("data.files", "Import conversations of people from public corpora."),
+    "import": ("data.files", "Import conversations of people: public corpora, tables, JSON lines."),
     "export": ("data.files", "Write a run for other tools: tables, training chats, Sotopia, Inspect, datasets."),
     "bundle": ("data.files", "Write a run as one archive that can be played again."),
     "replay": ("data.files", "Play an archive again, and compare its texts."),

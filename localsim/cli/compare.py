@@ -29,6 +29,7 @@ from localsim.errors import InvalidInput
     "--secondary",
     metavar="KEY[:CONTRAST],...",
     default="",
+    show_default=False,
     help="Correct the p of these outcomes together, and call all others exploratory [those that the run declares].",
 )
 @db_option

@@ -249,7 +249,7 @@ def check(name: str) -> Answer:
 @measuring_options
 @answers
 def optimize(name: str, kinds: tuple[str, ...], **measuring: Any) -> Answer:
-    """Copy a model into types that suit this processor, and measure which is fastest at the same quality.
+    """Copy a model into other types, and measure which is fastest at the same quality on this processor.
 
     The copies are kept and named NAME-TYPE: localsim run -m smollm2-135m-q4_0 ...
     """

@@ -179,7 +179,7 @@ def class_(
     talk with another phone, in agents or mindreaders mode. After the talk the players bet which mode needs fewer turns,
     read a talk of others and bet what those could see; the teacher shows the answer. Phones need --host with the
     address of this computer in the room's network; without it the command is a rehearsal in windows of this computer.
-    A scripted player takes the seat of a missing partner. The same command continues a class that was stopped.
+    Who waits for a partner is offered a scripted player. The same command continues a class that was stopped.
 
     \b
     localsim class --open

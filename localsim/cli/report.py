@@ -29,7 +29,7 @@ from localsim.cli.common import (
     weights_option,
     write_file,
 )
-from localsim.cli.running.playing import refusal, strict_option
+from localsim.cli.running.playing import refusal
 from localsim.conversation.wording.wordings import counted
 from localsim.errors import DemandsFail, InvalidInput, writing
 from localsim.families import family_of, title_of
@@ -72,7 +72,11 @@ def _first_and_others(store: Store, references: Sequence[str]) -> tuple[str, lis
     help="Write each table to this folder, as LaTeX (booktabs) and as CSV with columns for the ends of intervals.",
 )
 @click.option("--all", "everything", is_flag=True, help="Print all tables, warnings and sentences.")
-@strict_option
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Exit with code 6 if more than 20% of the talks of a condition do not play, so that a conclusion is withheld.",
+)
 @db_option
 @answers
 def report(

@@ -161,9 +161,7 @@ class Family:
     references: Sequence[Reference] = ()
     """Players whose results stand beside those of a run, random play first; none for a talk without random play."""
     controls: Sequence[Control] = ()
-    """The values that the family's measures must have for players whose behaviour is known; a measure without a control
-    is not shown.
-    """
+    """The values that the family's measures must have for players whose behaviour is known (`localsim controls`)."""
     control_tasks: Mapping[str, Mapping[str, Any]] = {}
     """Name of a task in `controls` -> parameters of `generate`; '' is the default task and needs no entry."""
     corpus: Corpus | None = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import platform
-import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -195,9 +194,7 @@ def build_finding(build: str) -> Finding:
         value += "; the C++ compiler cannot compile for AMX (gcc 11 and newer can)"
         if missing == ["amx_int8"]:
             return Finding("build", value, advice="name a newer compiler in CXX, then call localsim doctor again")
-    quoted = re.sub(r'(["$`\\])', r"\\\1", best)
-    command = f'CMAKE_ARGS="{quoted}" pip install --no-cache-dir --force-reinstall llama-cpp-python'
-    return Finding("build", value, advice=f"for a faster build: {command}")
+    return Finding("build", value, advice=f"for a faster build: {paths.rebuilding(best)}")
 
 
 def _model(name: str) -> Finding:

@@ -262,7 +262,10 @@ def remarks(found: Sequence[Finished]) -> list[str]:
     """Return what a reader must know before comparing the columns."""
     if len({each.scenarios for each in found}) > 1:
         return ["These studies play different scenarios: differences between columns are not paired."]
-    return [f"All played the same {sum_of(found[0])} scenarios with the same seeds."]
+    lines = [f"All played the same {sum_of(found[0])} scenarios with the same seeds."]
+    if len({each.versions for each in found}) > 1:
+        lines.append("Versions of prompts or programs differ: part of a difference between columns can come from them.")
+    return lines
 
 
 def sum_of(found: Finished) -> int:

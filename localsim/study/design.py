@@ -121,11 +121,11 @@ class Size:
 SIZES = {
     "small": Size(scenarios=12, situations=24, episodes=1, learnt=42, learnt_episodes=1, tokens=60_000, answers=1),
     "medium": Size(scenarios=40, situations=90, episodes=3, learnt=126, learnt_episodes=3, tokens=900_000),
-    "paper": Size(scenarios=45, situations=450, episodes=5, learnt=126, learnt_episodes=5, tokens=None),
+    "paper": Size(scenarios=45, situations=90, episodes=5, learnt=126, learnt_episodes=5, tokens=None),
 }
 """`small` takes one to two hours with a model of .5B on two cores, `medium` a night. `paper` has the paper's 450
-episodes per mode in two families, and its 90 situations with five castings each. To teach on, it simulates 1,260
-scripts of 252 scenarios, and as many agents' talks; the paper taught on 1,252 scripts of 269 scenarios.
+episodes per mode in two families, and as many of its 90 situations. To teach on, it simulates 1,260 scripts of 252
+scenarios, and as many agents' talks; the paper taught on 1,252 scripts of 269 scenarios.
 """
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
+from localsim import paths
 from localsim.backends.evaluator import BATCH
 from localsim.errors import BackendUnavailable, ModelMissing
 
@@ -25,7 +26,6 @@ _MARK = re.compile(
     r"<(?!0x[0-9A-F]{2}>)[^\s<>]{2,60}>|<[|｜][^<>\n]{1,60}[|｜]>|\[/?[A-Z][A-Z_0-9]{2,30}\]|◁[^◁▷\n]{1,30}▷"
 )
 _SPECIAL = 1 << 1 | 1 << 3 | 1 << 4  # LLAMA_TOKEN_ATTR_UNUSED, _CONTROL and _USER_DEFINED
-_INSTALL = 'CMAKE_ARGS="-DGGML_NATIVE=OFF" pip install --no-cache-dir --force-reinstall llama-cpp-python'
 
 
 @lru_cache(maxsize=1)
@@ -34,7 +34,7 @@ def library() -> ModuleType:
     try:
         import llama_cpp.llama_cpp as bindings
     except (ImportError, OSError, RuntimeError) as error:
-        raise BackendUnavailable(f"llama-cpp-python cannot be loaded: {error}", hint=_INSTALL) from error
+        raise BackendUnavailable(f"llama-cpp-python cannot be loaded: {error}", hint=paths.rebuilding()) from error
     bindings.llama_log_set(_log_callback(bindings), None)
     bindings.llama_backend_init()
     return cast(ModuleType, bindings)

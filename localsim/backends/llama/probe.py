@@ -27,7 +27,6 @@ _KEPT = 200
 """Passed trials that are remembered, the latest."""
 _LOADED = "the model is loaded"
 """A line of a trial, by which a crash at the first token is told from one while loading."""
-_CURE = 'CMAKE_ARGS="-DGGML_NATIVE=OFF" pip install --no-cache-dir --force-reinstall llama-cpp-python'
 
 
 def ensure_works(path: Path, sha256: str) -> None:
@@ -38,7 +37,8 @@ def ensure_works(path: Path, sha256: str) -> None:
     try:
         result = subprocess.run([*command, str(path)], capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise BackendUnavailable(f"the trial of {path.name} did not finish: {error}", hint=_CURE) from error
+        problem = f"the trial of {path.name} did not finish: {error}"
+        raise BackendUnavailable(problem, hint=paths.rebuilding()) from error
     if result.returncode == 0:
         remember(_MEMORY, [*_passed(), _key(sha256)][-_KEPT:])
         return
@@ -53,7 +53,7 @@ def ensure_works(path: Path, sha256: str) -> None:
             hint="fetch the file again: localsim models pull NAME",
         )
     raise BackendUnavailable(
-        f"the trial of {path.name} failed: {lines[-1] if lines else 'no reason given'}", hint=_CURE
+        f"the trial of {path.name} failed: {lines[-1] if lines else 'no reason given'}", hint=paths.rebuilding()
     )
 
 
@@ -66,7 +66,7 @@ def _crashed(command: Sequence[str], name: str, number: int, lines: Sequence[str
     if number == signal.SIGILL:
         return BackendUnavailable(
             f"{what}; its build uses processor features that do not work here",
-            hint=f"rebuild it with portable flags: {_CURE}",
+            hint=f"rebuild it with portable flags: {paths.rebuilding()}",
         )
     meaning, cure = libraries.cause(command, number)
     if meaning:
@@ -74,7 +74,7 @@ def _crashed(command: Sequence[str], name: str, number: int, lines: Sequence[str
     return BackendUnavailable(
         f"{what}; the cause is unknown: it also crashes with llama.cpp's libraries or the system's C++ library loaded "
         "first, and with one thread",
-        hint=f"a rebuild with portable flags may help: {_CURE}",
+        hint=f"a rebuild with portable flags may help: {paths.rebuilding()}",
     )
 
 
@@ -97,7 +97,7 @@ def build_stamp() -> str:
     try:
         return f"{version('llama-cpp-python')}|{_library_stamp()}"
     except PackageNotFoundError as error:
-        raise BackendUnavailable("llama-cpp-python is not installed", hint=_CURE) from error
+        raise BackendUnavailable("llama-cpp-python is not installed", hint=paths.rebuilding()) from error
 
 
 def _signal_name(number: int) -> str:

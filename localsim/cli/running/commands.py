@@ -113,6 +113,7 @@ from localsim.store.queries.runs import progress_of
     "--secondary",
     metavar="KEY[:CONTRAST],...",
     default="",
+    show_default=False,
     help="Declare secondary outcomes: their p are corrected together, and all others are exploratory [none].",
 )
 @click.option(
@@ -141,10 +142,10 @@ from localsim.store.queries.runs import progress_of
 def run(scenarios: tuple[str, ...], models: tuple[str, ...], **options: Any) -> Answer:
     """Simulate scenarios (files, folders or names) and store every prompt and turn.
 
-    Scripted players need no model. For any scenario: auto (plain `scripted`), omniscient, smalltalk. For mutual_friends
-    and craigslist: honest, guesser, yes-sayer, refuser, mix-up, peeks-25, peeks-50, peeks-100. For mutual_friends:
-    friends, list-reader. For craigslist: haggler, patient-buyer, firm, random-haggler, silent. docs/models.md tells
-    what each of them does.
+    Scripted players need no model. For any scenario: auto (plain `scripted`), any, omniscient, rememberer, smalltalk,
+    teller. For mutual_friends and craigslist: honest, guesser, yes-sayer, refuser, mix-up, peeks-25, peeks-50,
+    peeks-100. For mutual_friends: friends, list-reader. For craigslist: haggler, patient-buyer, firm, random-haggler,
+    silent. docs/models.md tells what each of them does.
 
     \b
     localsim run mutual_friends_01 --mode all -n 4

@@ -20,6 +20,7 @@ from localsim.cli.common import (
     store_of,
     web_options,
 )
+from localsim.conversation.wording.wordings import counted
 from localsim.errors import InvalidInput
 from localsim.reports.evidence.participants import Compared, compared
 from localsim.reports.evidence.rubrics import Rated, people_and_judges
@@ -69,11 +70,11 @@ def _checked(study: Study, rows: list[dict[str, Any]]) -> Text:
     yield Table.of(rows)
     forms = {"before": study.before, "each message": (study.ratings,) if study.ratings else (), "after": study.after}
     for part, banks in forms.items():
-        asked = ", ".join(f"{bank.id} ({len(bank.items)} questions)" for bank in banks) or "nothing is asked"
+        asked = ", ".join(f"{bank.id} ({counted(len(bank.items), 'question')})" for bank in banks) or "nothing is asked"
         yield f"{part}: {asked}"
     if study.experiment.rated and study.rubric:
         about = f", about {study.experiment.rated.about}" if study.rubric.per == "agent" else ""
-        yield f"each talk: rubric {study.rubric.id} ({len(study.rubric.dimensions)} dimensions{about})"
+        yield f"each talk: rubric {study.rubric.id} ({counted(len(study.rubric.dimensions), 'dimension')}{about})"
     limits = study.experiment.limits.model_dump(exclude_none=True)
     yield "limits: " + ", ".join(f"{name} {value:g}" for name, value in limits.items())
 

@@ -93,7 +93,7 @@ def opening_of(ledger: Ledger, wish: Wish) -> tuple[ExperimentOpening, bool]:
             hint="localsim experiment results shows it; --new begins it again, as another run",
         )
     if (old.study, old.model, old.language) != (fresh.study, fresh.model, fresh.language):
-        what = "file, banks or scenarios" if old.study != fresh.study else f"model ({old.model} before)"
+        what = "file, banks, rubric or scenarios" if old.study != fresh.study else f"model ({old.model} before)"
         what = what if old.language == fresh.language else f"language of the pages ({old.language} before)"
         raise InvalidInput(
             f"people have taken part in this experiment with another {what}",
