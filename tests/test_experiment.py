@@ -185,7 +185,7 @@ def test_twenty_participants_fill_the_quotas_while_the_server_is_killed(tmp_path
     study = find_experiment(shipped_files("experiments")[0])
     ledger = ledger_of(server.store, study)
     try:
-        with pytest.raises(InvalidInput, match="every place of this experiment is filled"):
+        with pytest.raises(InvalidInput, match="this experiment has ended"):
             opening_of(ledger, Wish(study, "scripted:friends", "127.0.0.1", None, False))
         assert opening_of(ledger, Wish(study, "scripted:friends", "127.0.0.1", None, True))[1] is False
     finally:

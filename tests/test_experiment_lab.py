@@ -6,10 +6,12 @@ import time
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from localsim.cli import cli
 from localsim.errors import InvalidInput
 from localsim.store.database import Store
-from tests.experiment_lab import SMALL, agreed, client_of, lab_at, post, ready, until
+from tests.experiment_lab import SMALL, agreed, client_of, lab_at, post, ready, until, written
 from tests.web_server import field
 
 
@@ -230,3 +232,21 @@ def test_an_experiment_goes_on_only_as_it_began(tmp_path: Path) -> None:
         pass
     with lab_at(tmp_path, fresh=True) as lab:
         assert lab.run_id != run
+
+
+def test_an_experiment_can_end_before_every_place_is_filled(tmp_path: Path) -> None:
+    file, db = tmp_path / "small.yaml", tmp_path / "e.duckdb"
+    end = ["experiment", "serve", str(file), "-m", "scripted:friends", "--db", str(db), "--end"]
+    written(tmp_path)
+    nobody = CliRunner().invoke(cli, end)
+    assert "nobody has taken part" in str(nobody.exception)
+    with lab_at(tmp_path) as lab, client_of(lab) as client:
+        agreed(client)
+        assert lab.live[1].turns is not None and not lab.live[1].ended
+    done = CliRunner().invoke(cli, end)
+    assert done.exit_code == 0 and f"0 of 4 places filled; its run is {lab.run_id}" in done.output
+    store = Store(db)
+    assert store.rows("SELECT status FROM runs") == [{"status": "finished"}]
+    assert store.rows("SELECT status FROM episodes") == [{"status": "interrupted"}]
+    again = CliRunner().invoke(cli, end)
+    assert "has ended" in str(again.exception)

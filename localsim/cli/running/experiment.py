@@ -108,6 +108,11 @@ def _described(study: Study, number: int) -> dict[str, Any]:
     is_flag=True,
     help="Begin the experiment again as another run, even if the one before could go on.",
 )
+@click.option(
+    "--end",
+    is_flag=True,
+    help="Serve nothing: complete the run with those who have finished, and break off talks that are under way.",
+)
 @web_options
 @db_option
 def serve(
@@ -115,6 +120,7 @@ def serve(
     model: str | None,
     language: str,
     fresh: bool,
+    end: bool,
     host: str,
     port: int | None,
     open_browser: bool,
@@ -122,9 +128,9 @@ def serve(
 ) -> None:
     """Serve the pages of an experiment until Ctrl-C.
 
-    The same command goes on with it. Participants read the consent, answer the forms, talk, rate messages and read the
-    debrief with a completion code. Everything is on the disk before a page gets its answer, so nothing is lost if the
-    server is killed.
+    The same command goes on with it until every place is filled; with --end it ends before. Participants read the
+    consent, answer the forms, talk, rate messages and read the debrief with a completion code. Everything is on the
+    disk before a page gets its answer, so nothing is lost if the server is killed.
 
     \b
     localsim experiment serve knowing_too_much -m starter --open
@@ -134,6 +140,8 @@ def serve(
         from localsim.web.experiment.begin import Wish, serve_experiment
     except ImportError as error:
         raise InvalidInput(f"an experiment needs {error.name}", hint=paths.installing("web")) from error
+    if fresh and end:
+        raise click.UsageError("--new begins a run and --end ends one; take one of them")
     study = find_experiment(file)
     wanted = any(arm.condition.partner == MODEL for arm in study.arms)
     name = chosen_model(model) if wanted or model is not None else ""
@@ -141,7 +149,7 @@ def serve(
         raise InvalidInput(
             "-m names a model or scripted player", hint="write `partner: participant` in the file to pair people"
         )
-    wish = Wish(study, name, host, port, fresh, language)
+    wish = Wish(study, name, host, port, fresh, language, end)
     serve_experiment(store_of(db), wish, say, open_browser=open_browser, during=Reassurance)
 
 

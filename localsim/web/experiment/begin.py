@@ -37,6 +37,8 @@ class Wish:
     """True for a new run of the experiment, even if one that could go on is in the ledger."""
     language: str = "en"
     """The language of the pages, by the name that `phrases.table.find` knows; the file has texts of its own."""
+    end: bool = False
+    """True to complete the run with the participants who have finished, and to serve nothing."""
 
 
 def ledger_of(store: Store, study: Study) -> Ledger:
@@ -45,7 +47,7 @@ def ledger_of(store: Store, study: Study) -> Ledger:
 
 
 def serve_experiment(store: Store, wish: Wish, say: Say, *, open_browser: bool, during: During = nullcontext) -> None:
-    """Serve an experiment until Ctrl-C; `during` is that of `Site`.
+    """Serve an experiment until Ctrl-C, or end it; `during` is that of `Site`.
 
     Raises InvalidInput, ModelMissing, DatabaseError or BackendUnavailable.
     """
@@ -61,6 +63,14 @@ def serve_experiment(store: Store, wish: Wish, say: Say, *, open_browser: bool, 
     except BaseException:
         ledger.close()
         raise
+    table = f"its table: localsim experiment results {wish.study.experiment.id} --db {store.path}"
+    if wish.end:
+        listening.close()
+        with during("completing the run"):
+            lab.stop(end=True)
+        say(f"the experiment has ended with {_filled(lab)}; its run is {opening.run_id}")
+        say(table)
+        return
     access = None if is_loopback(wish.host) else opening.access
     rules = Access(hosts_of(shown(wish.host)), access, seat_of=lambda request: person_name(lab, request))
     app = create_app(Site(store, rules, opening.model, frozenset({"experiment"}), lab=lab, phrases=phrases))
@@ -74,7 +84,7 @@ def serve_experiment(store: Store, wish: Wish, say: Say, *, open_browser: bool, 
         if not lab.register.ended:
             without = " without --new" if wish.fresh else ""
             say(f"the experiment has stopped; the same command{without} goes on with it")
-        say(f"its table: localsim experiment results {wish.study.experiment.id} --db {store.path}")
+        say(table)
 
 
 def opening_of(ledger: Ledger, wish: Wish) -> tuple[ExperimentOpening, bool]:
@@ -85,11 +95,13 @@ def opening_of(ledger: Ledger, wish: Wish) -> tuple[ExperimentOpening, bool]:
     )  # fmt: skip
     first = ledger.first()
     if first is None or wish.fresh or not ledger.has("agree"):
+        if wish.end:
+            raise InvalidInput("nobody has taken part in this experiment, so there is nothing to end")
         return fresh, False
     old = ExperimentOpening(**first)
     if ledger.has("closed"):
         raise InvalidInput(
-            f"every place of this experiment is filled; its run is {old.run_id}",
+            f"this experiment has ended; its run is {old.run_id}",
             hint="localsim experiment results shows it; --new begins it again, as another run",
         )
     if (old.study, old.model, old.language) != (fresh.study, fresh.model, fresh.language):
@@ -103,11 +115,14 @@ def opening_of(ledger: Ledger, wish: Wish) -> tuple[ExperimentOpening, bool]:
     return old, True
 
 
+def _filled(lab: Lab) -> str:
+    return f"{sum(lab.register.finished().values())} of {lab.study.experiment.size} places filled"
+
+
 def _tell(say: Say, lab: Lab, link: str, *, continued: bool) -> None:
-    experiment, people = lab.study.experiment, lab.register.people
+    people = lab.register.people
     if continued:
-        done = sum(lab.register.finished().values())
-        say(f"the experiment goes on: {len(people)} participants, {done} of {experiment.size} places filled")
+        say(f"the experiment goes on: {len(people)} participants, {_filled(lab)}")
     say(f"participants open {link}  (Ctrl-C stops the server; nothing is lost)")
     if is_loopback(lab.opening.host):
         say("only this computer can take part; --host ADDRESS lets others in")

@@ -61,10 +61,10 @@ class Lab(Floor):
         """Participant and number of talks -> when this server saw them wait."""
         self.recall()
 
-    def stop(self) -> None:
-        """Stop; if every place is filled, that is the end of the run, else the same command goes on."""
+    def stop(self, *, end: bool = False) -> None:
+        """Stop; with `end`, or if every place is filled, the run is complete, else the same command goes on."""
         with self.changed:
-            if self.register.complete and not self.register.ended:
+            if (end or self.register.complete) and not self.register.ended:
                 self._record("end")
         super().stop()
 
