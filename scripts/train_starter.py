@@ -5,7 +5,7 @@
     .venv/bin/python scripts/train_starter.py starter --scale 30 --tokens-a-step 32768     # on a GPU
     .venv/bin/python scripts/train_starter.py starter --lesson scripts --start models/starter.lora.gguf      # continue
     .venv/bin/python scripts/train_starter.py starter-peeks
-    .venv/bin/python scripts/train_starter.py starter-0.5b           # two cores: three hours, 14 GB; does not ship
+    .venv/bin/python scripts/train_starter.py starter-0.5b           # two cores: five hours, 14 GB; does not ship
     .venv/bin/python scripts/train_starter.py starter --show 5       # print five conversations and stop
 
 The lessons of the starter: lists (of prices that suit or not, and of who knows whom), conversations in which one
@@ -57,8 +57,10 @@ class Lesson:
     """Number of conversations."""
     mix: Mix | None = None
     """None for a lesson without conversations."""
-    lists: int = 0
-    """Number of rows with lists of comparisons, and of rows with lists of questions about who knows whom."""
+    prices: int = 0
+    """Number of rows with lists of prices that suit or not."""
+    people: int = 0
+    """Number of rows with lists of questions about who knows whom."""
 
 
 @dataclass(frozen=True)
@@ -77,9 +79,9 @@ TARGETS = {
         24,
         1000,
         (
-            Lesson("comparing", 1.5e-3, 0, lists=300),
-            Lesson("probing", 1.2e-3, 300, PROBING, lists=40),
-            Lesson("talks", 1e-3, 2400, HONEST, lists=80),
+            Lesson("comparing", 1.5e-3, 0, prices=300, people=300),
+            Lesson("probing", 1.2e-3, 300, PROBING, prices=40, people=40),
+            Lesson("talks", 1e-3, 2400, HONEST, prices=80, people=80),
             Lesson("scripts", 1e-3, 900, SCRIPTS),
             Lesson("whole", 1e-3, 1300, WHOLE),
         ),
@@ -91,9 +93,12 @@ TARGETS = {
         (
             Lesson("talks", 7e-4, 700, HONEST),
             Lesson("whole", 6e-4, 450, WHOLE),
-            Lesson("comparing", 7e-4, 0, lists=60),
-            Lesson("probing", 7e-4, 260, PROBING, lists=30),
+            Lesson("comparing", 7e-4, 0, prices=60, people=60),
+            Lesson("probing", 7e-4, 260, PROBING, prices=30, people=30),
             Lesson("again", 6e-4, 800, WHOLE),
+            Lesson("prices", 7e-4, 0, prices=250),
+            Lesson("answers", 7e-4, 340, PROBING, prices=30),
+            Lesson("last", 6e-4, 600, WHOLE, prices=25),
         ),
     ),
     "starter-peeks": Target("starter-135m", 24, 3000, (Lesson("talks", 1e-3, 1100, PEEKS),)),
@@ -122,11 +127,11 @@ def rows_of(
     return made_rows(part, jobs, base, longest=LONGEST, cache=cache, sources=sources)
 
 
-def lists_of(count: int, seed: int, base: models.ModelFile) -> list[TrainingRow]:
-    """Make rows with lists: `count` of comparisons, and as many of who knows whom."""
+def lists_of(prices: int, people: int, seed: int, base: models.ModelFile) -> list[TrainingRow]:
+    """Make rows with lists of prices, and rows with lists of who knows whom."""
     model = LlamaModel(base.path, vocab_only=True)
     tokenizer = ChatTokenizer(model)
-    found = comparing.rows(count, seed, tokenizer) + knowing.rows(count, seed, tokenizer)
+    found = comparing.rows(prices, seed, tokenizer) + knowing.rows(people, seed, tokenizer)
     model.free()
     return found
 
@@ -156,11 +161,11 @@ def train(
     base = models.resolve(target.base)
     seed += target.seed + 100_000 * target.lessons.index(lesson)
     begun = time.time()
-    talks, lists = math.ceil(scale * lesson.talks), math.ceil(scale * lesson.lists)
+    talks, prices, people = (math.ceil(scale * count) for count in (lesson.talks, lesson.prices, lesson.people))
     data = rows_of(lesson, talks, seed, base, work / "rows.npz")
     held = rows_of(lesson, max(20, talks // 40), seed, base, work / "held_out.npz", held_out=True)
-    rows = data.rows + lists_of(lists, seed, base)
-    held_rows = held.rows + lists_of(min(lists, 8), seed + 500_000, base)
+    rows = data.rows + lists_of(prices, people, seed, base)
+    held_rows = held.rows + lists_of(min(prices, 8), min(people, 8), seed + 500_000, base)
     counts = dict(data.counts) | {"lists": len(rows) - len(data.rows)}
     tokens = sum(len(row.tokens) for row in rows)
     print(f"{lesson.name}: {counts}, {data.longer} too long; {tokens} tokens, {time.time() - begun:.0f} s", flush=True)
