@@ -13,10 +13,11 @@ for (const place of document.querySelectorAll("[data-live]")) {
 }
 addEventListener("resize", showNewest);
 
-// A list that the writing line covers moves up.
+// A list that the writing line covers moves up, at once: the next tap would stop a smooth move halfway.
 function showList(known) {
   const line = document.querySelector(".reach");
-  if (line && known.getBoundingClientRect().bottom > line.getBoundingClientRect().top) known.scrollIntoView();
+  const covered = line && known.getBoundingClientRect().bottom > line.getBoundingClientRect().top;
+  if (covered) known.scrollIntoView({ behavior: "instant" });
 }
 // Each turn loads the page again.
 const lists = [...document.querySelectorAll(".know")];
