@@ -70,9 +70,9 @@ command and versions stand with it. This page is made by `scripts/results.py` fr
 ![Two differences of success for each model and task, with 95% lines](results.svg)
 
 *Seeing every side*: success as mindreaders minus success as agents. *One author for both sides*: success in scripts
-minus success as mindreaders. Right of 0, the setting helps. Hollow marks: too many talks are no
-conversations, so nothing follows. Rules on the text tell our success. GPT-4 scored the paper's models from 0 to 10
-(diamonds, divided by 10, without intervals)."""
+minus success as mindreaders. Right of 0, the setting helps. Hollow marks: too many talks are no conversations, so
+nothing follows. Rules on the text tell our success. GPT-4 scored the paper's models from 0 to 10 (diamonds, divided by
+10, without intervals)."""
 _ADD = """
 ## Add a study
 

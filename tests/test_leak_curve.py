@@ -162,6 +162,9 @@ def test_the_shipped_curve_is_whole() -> None:
     weights = Weights.read()
     assert tuple(point.share for point in weights.talk_curve) == curve.SHARES
     assert weights.talk_share == curve.DEFAULT_SHARE
+    told = " ".join(CliRunner().invoke(score, ["--help"]).output.split())
+    shares = [point.share for point in weights.talk_curve]
+    assert f"thresholds have {curve.DEFAULT_SHARE}, and go from {shares[0]} to {shares[-1]}" in told
     assert weights.talk_from == curve.between(weights.talk_curve, curve.DEFAULT_SHARE).talk_from
     usual = weights.accuracy["transcripts"]
     assert curve.rates(vars(curve.between(weights.talk_curve, curve.DEFAULT_SHARE))).items() <= usual.items()

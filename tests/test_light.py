@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import sysconfig
@@ -120,3 +121,9 @@ def test_what_is_missing_is_installed_into_the_checkout_where_there_is_one(
     assert paths.installing("web") == f'pip install -e "{ROOT}[web]"'
     monkeypatch.setattr(paths, "_REPOSITORY", tmp_path)
     assert paths.installing("web") == 'pip install "localsim[web]"'
+
+
+def test_the_command_that_compiles_llama_cpp_names_the_version_that_is_needed() -> None:
+    needed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    command = shlex.split(paths.rebuilding('-DCMAKE_CXX_FLAGS="-fno-dse"'))
+    assert command[0] == 'CMAKE_ARGS=-DCMAKE_CXX_FLAGS="-fno-dse"' and command[-1] in needed

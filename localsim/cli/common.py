@@ -121,7 +121,7 @@ class Finite(click.FloatRange):
             self.fail(f"{value} is not a number", param, ctx)
         return found
 
-    def _describe_range(self) -> str:
+    def _describe_range(self) -> str:  # click's own writes `x<=None` for a number without ends
         return "" if self.min is None and self.max is None else super()._describe_range()
 
 

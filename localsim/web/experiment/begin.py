@@ -68,7 +68,11 @@ def serve_experiment(store: Store, wish: Wish, say: Say, *, open_browser: bool, 
         listening.close()
         with during("completing the run"):
             lab.stop(end=True)
-        say(f"the experiment has ended with {_filled(lab)}; its run is {opening.run_id}")
+        say(
+            f"ended with {_filled(lab)}"
+            if lab.searched
+            else "the run is not complete; the same command goes on with it"
+        )
         say(table)
         return
     access = None if is_loopback(wish.host) else opening.access
