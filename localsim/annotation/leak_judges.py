@@ -13,7 +13,7 @@ from localsim.annotation.agreement import NOT_DISCLOSED, Key, Turn, agreed_turns
 from localsim.annotation.measures import FirstTurns
 from localsim.annotation.records import rows as stored_rows
 from localsim.stats import grouped, text_of
-from localsim.store.conditions import condition_of, in_order, names_of
+from localsim.store.conditions import in_order, names_of
 from localsim.store.database import Store
 from localsim.store.queries import annotation as queries
 from localsim.store.queries.annotation import LeakVerdict
@@ -96,7 +96,7 @@ def _against(truth: Mapping[Key, Turn], turns: Mapping[Key, Turn | None]) -> Fir
 def _conditions(
     rows: Sequence[LeakVerdict], turns: Mapping[Key, Turn | None], said: Mapping[Key, Turn]
 ) -> list[Disclosed]:
-    by_condition = grouped((condition_of(vars(row)), (row.episode_id, row.fact_id)) for row in rows)
+    by_condition = grouped((row.condition, (row.episode_id, row.fact_id)) for row in rows)
     names = names_of(sorted(by_condition, key=lambda each: (each.run_id, in_order(each))))
     found = []
     for condition, name in names.items():

@@ -147,14 +147,13 @@ def _found(
     from localsim.reports.evidence.rubrics import choices as choices_of
     from localsim.reports.evidence.rubrics import rubric_rows
     from localsim.reports.validity.judges import rates, rates_between, reliability
-    from localsim.store.conditions import condition_of, names_of
+    from localsim.store.conditions import names_of
     from localsim.store.queries.scoring import leaks_by_condition
 
-    leak_counts = [vars(row) for each in runs for row in leaks_by_condition(store, each)]
-    names = names_of(map(condition_of, leak_counts))
-    leak_counts = [{"condition": names[condition_of(row)], **row} for row in leak_counts]
+    leak_counts = [row for each in runs for row in leaks_by_condition(store, each)]
+    names = names_of(row.condition for row in leak_counts)
     return {
-        "leaks": leak_counts,
+        "leaks": [{"condition": names[row.condition], **vars(row)} for row in leak_counts],
         "thresholds": [row for each in runs for row in used[each]],
         "leak_judges": leak_judges(store, runs),
         "judges": [judge for each in runs for judge in reliability(store, [each])],

@@ -36,6 +36,7 @@ from localsim.leakage.track import NOTHING, Circumstances, Leak, Leakage, Reader
 from localsim.leakage.wording import numbers
 from localsim.store.conditions import Condition
 from localsim.store.database import Store
+from localsim.store.episodes import contents_of
 from localsim.store.queries import scoring as queries
 from localsim.store.queries.runs import run_row
 from localsim.store.records import ContentRecord, LeakRecord, Record, SearchRecord, VectorRecord, hash_of
@@ -393,7 +394,7 @@ def weights_of(store: Store, run_id: str) -> Weights:
     else:
         plan = json.loads(run_row(store, run_id)["plan_json"])
         name, _, content_hash = str(plan.get("weights", "")).rpartition(" ")
-        text = queries.content(store, content_hash) if name else None
+        text = contents_of(store, [content_hash]).get(content_hash) if name else None
     if not name or text is None:
         return Weights.read()
     try:

@@ -316,6 +316,15 @@ class Store:
             except duckdb.Error as error:
                 raise as_ours(error, self.path) from error
 
+    def column(self, query: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> list[Any]:
+        """Return the values of the only column of one of our own queries."""
+        return [value for row in self.rows(query, parameters) for value in row.values()]
+
+    def pairs(self, query: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> dict[Any, Any]:
+        """Return first column -> second column of one of our own queries, which has two."""
+        found: Any = (row.values() for row in self.rows(query, parameters))
+        return dict(found)
+
     def select(self, kind: type[RowT], query: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> list[RowT]:
         """Return the rows of one of our own queries, each as a `kind`: a dataclass with a field for every column.
 
@@ -399,15 +408,9 @@ class Store:
     def info(self) -> dict[str, Any]:
         """Return the size in bytes, the versions of schema and DuckDB, and the number of rows in each table."""
         with self.reading() as connection:
-            data: dict[str, Any] = {
-                "bytes": self.path.stat().st_size,
-                "schema_version": version_in(connection),
-                "duckdb": duckdb.__version__,
-            }
-            for table in TABLES:
-                row = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
-                data[table] = row[0] if row else 0
-        return data
+            counts = {table: connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0] for table in TABLES}
+            made = {"schema_version": version_in(connection), "duckdb": duckdb.__version__}
+            return {"bytes": self.path.stat().st_size, **made, **counts}
 
     def check(self) -> list[str]:
         """Return one line for each defect: rows that contradict each other. [] for a sound file."""
@@ -419,14 +422,11 @@ class Store:
 
     def dataframe(self, query: str, run: str = "@last") -> Any:
         """Return the result of a query as a pandas DataFrame. Raises InvalidInput if pandas is not installed."""
-        with self.reading(restricted=True) as connection:
-            try:
-                answer = self._answer(connection, query, run)
-                if find_spec("pandas") is None:  # DuckDB would say neither where nor how
-                    raise InvalidInput("data frames need pandas", hint="pip install pandas; without it, sql(QUERY)")
-                return answer.df()
-            except duckdb.Error as error:
-                raise InvalidInput(one_line(str(error)), where="sql") from error
+        with self.reading(restricted=True) as connection, _refused(None):
+            answer = self._answer(connection, query, run)
+            if find_spec("pandas") is None:  # DuckDB would say neither where nor how
+                raise InvalidInput("data frames need pandas", hint="pip install pandas; without it, sql(QUERY)")
+            return answer.df()
 
     def run_id(self, reference: str, *, unfinished: bool = False) -> str:
         """Return the id of the run that `@last`, `@last-N`, a name, an id or its start names. Raises InvalidInput.

@@ -123,10 +123,8 @@ def contents_of(store: Store, hashes: list[str]) -> dict[str, str]:
     """Return the texts of prompts by their hashes."""
     query = "SELECT content_hash, text FROM contents WHERE content_hash IN ({})"
     if 0 < len(hashes) <= _LISTED:  # a list is looked up in the files of an attachment, a table joined with all of them
-        rows = store.rows(query.format(", ".join("?" for _ in hashes)), hashes)
-    else:
-        rows = store.rows(query.format("SELECT unnest(?)"), [hashes]) if hashes else []
-    return {row["content_hash"]: row["text"] for row in rows}
+        return store.pairs(query.format(", ".join("?" for _ in hashes)), hashes)
+    return store.pairs(query.format("SELECT unnest(?)"), [hashes]) if hashes else {}
 
 
 _LISTED = 500

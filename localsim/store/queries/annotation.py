@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from localsim.conversation.scenario import Scenario
-from localsim.store.conditions import Condition
+from localsim.store.conditions import Condition, Conditioned
 from localsim.store.database import Store
 from localsim.store.episodes import TURN, StoredEpisode
 from localsim.store.queries import SEARCHED
@@ -117,14 +117,13 @@ def answers_of_runs(store: Store, runs: Sequence[str]) -> list[Answer]:
 def answered_items(store: Store, task: str, runs: Sequence[str], rater: str) -> set[str]:
     """The ids of the items of a task and some runs that a rater has answered."""
     query = "SELECT item_id FROM annotations WHERE task = ? AND run_id IN (SELECT unnest(?)) AND rater = ?"
-    return {row["item_id"] for row in store.rows(query, [task, list(runs), rater])}
+    return set(store.column(query, [task, list(runs), rater]))
 
 
 def answer_to(store: Store, task: str, item_id: str, rater: str) -> str | None:
     """The value_json that a rater answered to an item; None without an answer."""
     query = "SELECT value_json FROM annotations WHERE task = ? AND item_id = ? AND rater = ?"
-    rows = store.rows(query, [task, item_id, rater])
-    return str(rows[0]["value_json"]) if rows else None
+    return next(iter(store.column(query, [task, item_id, rater])), None)
 
 
 def store_answers(store: Store, answers: Sequence[AnswerRow], patience_s: float, *, keep_later: bool = False) -> None:
@@ -191,14 +190,10 @@ def judge_scores(store: Store, runs: Sequence[str]) -> Scores:
 
 
 @dataclass(frozen=True)
-class LeakVerdict:
+class LeakVerdict(Conditioned):
     """What a judge of leaks found about a fact."""
 
     judge: str
-    run_id: str
-    mode: str
-    model: str
-    see: str | None
     episode_id: str
     fact_id: str
     label: str | None
@@ -256,4 +251,4 @@ def first_disclosures(store: Store, run_id: str) -> list[Disclosure]:
 def episodes_with_leak_scores(store: Store, run_id: str) -> set[str]:
     """The ids of the episodes of a run that the leakage detector has searched."""
     query = f"SELECT episode_id FROM episodes WHERE run_id = ? AND episode_id IN ({SEARCHED})"
-    return {row["episode_id"] for row in store.rows(query, [run_id])}
+    return set(store.column(query, [run_id]))

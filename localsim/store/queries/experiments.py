@@ -10,7 +10,7 @@ from localsim.store.database import Store
 def runs_of_experiment(store: Store, experiment: str) -> list[str]:
     """The ids of the runs of an experiment that have participants, newest first."""
     query = "SELECT DISTINCT run_id FROM v_participants WHERE experiment = ? ORDER BY run_id DESC"
-    return [row["run_id"] for row in store.rows(query, [experiment])] if store.path.exists() else []
+    return store.column(query, [experiment]) if store.path.exists() else []
 
 
 @dataclass(frozen=True)
@@ -149,5 +149,4 @@ def description_of(store: Store, run_id: str) -> str | None:
         "SELECT c.text FROM v_participants p JOIN contents c ON c.content_hash = p.description_hash "
         "WHERE p.run_id = ? LIMIT 1"
     )
-    rows = store.rows(query, [run_id])
-    return str(rows[0]["text"]) if rows else None
+    return next(iter(store.column(query, [run_id])), None)

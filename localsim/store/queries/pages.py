@@ -211,9 +211,9 @@ _RUNS = (
 )
 
 
-def newest_runs(store: Store, limit: int = 200) -> list[RunRow]:
-    """The newest runs first."""
-    return store.select(RunRow, f"{_RUNS} ORDER BY v.started_utc DESC LIMIT ?", [limit])
+def newest_runs(store: Store) -> list[RunRow]:
+    """The newest 200 runs, the newest first."""
+    return store.select(RunRow, f"{_RUNS} ORDER BY v.started_utc DESC LIMIT 200")
 
 
 def run_of(store: Store, run_id: str) -> RunRow:
@@ -254,18 +254,17 @@ def episodes_of_run(
 def families_of_run(store: Store, run_id: str) -> list[str]:
     """The families in a run by name; scenarios of no family count as `everyday`."""
     query = "SELECT DISTINCT coalesce(family, 'everyday') AS family FROM v_episodes WHERE run_id = ? ORDER BY 1"
-    return [row["family"] for row in store.rows(query, [run_id])]
+    return store.column(query, [run_id])
 
 
 def episode_ids(store: Store, run_id: str) -> list[str]:
     """The ids of all episodes of a run."""
-    rows = store.rows("SELECT episode_id FROM v_episodes WHERE run_id = ? ORDER BY episode_id", [run_id])
-    return [row["episode_id"] for row in rows]
+    return store.column("SELECT episode_id FROM v_episodes WHERE run_id = ? ORDER BY episode_id", [run_id])
 
 
 def scenario_titles(store: Store) -> dict[str, str]:
     """The title of each stored scenario by its hash."""
-    return {row["scenario_hash"]: row["title"] for row in store.rows("SELECT scenario_hash, title FROM scenarios")}
+    return store.pairs("SELECT scenario_hash, title FROM scenarios")
 
 
 # ---- one episode ---------------------------------------------------------------------------------------------------
@@ -274,7 +273,7 @@ def scenario_titles(store: Store) -> dict[str, str]:
 def answer_key(store: Store, episode_id: str) -> AnswerKey:
     """The answer key of an episode's scenario. The episode must exist."""
     query = "SELECT s.answer_json FROM episodes e JOIN scenarios s USING (scenario_hash) WHERE e.episode_id = ?"
-    return AnswerKey.from_json(json.loads(store.rows(query, [episode_id])[0]["answer_json"]))
+    return AnswerKey.from_json(json.loads(store.column(query, [episode_id])[0]))
 
 
 def has_episode(store: Store, episode_id: str) -> bool:
@@ -347,5 +346,5 @@ def judgements(store: Store, episode_id: str) -> list[Judgement]:
 
 def judgement_count(store: Store, episode_id: str) -> int:
     """The number of questions that judges answered about an episode."""
-    query = "SELECT count(*) AS n FROM judgements WHERE episode_id = ? OR other_id = ?"
-    return int(store.rows(query, [episode_id, episode_id])[0]["n"])
+    query = "SELECT count(*) FROM judgements WHERE episode_id = ? OR other_id = ?"
+    return int(store.column(query, [episode_id, episode_id])[0])

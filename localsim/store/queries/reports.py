@@ -40,7 +40,7 @@ def episodes(store: Store, *runs: str) -> list[Episode]:
 def variants(store: Store, run_id: str) -> list[int]:
     """The variants of completed episodes, by number."""
     query = "SELECT DISTINCT variant FROM v_episodes WHERE run_id = ? AND status = 'completed' ORDER BY 1"
-    return [row["variant"] for row in store.rows(query, [run_id])]
+    return store.column(query, [run_id])
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,8 @@ def scores(store: Store, *runs: str, names: Sequence[str] = ()) -> list[Score]:
 
 def success(store: Store, run_id: str) -> dict[str, float | None]:
     """Episode id -> success, by the newest version of its evaluator."""
-    rows = store.rows(
-        "SELECT episode_id, value FROM v_scores WHERE run_id = ? AND newest AND name = 'success'", [run_id]
-    )
-    return {row["episode_id"]: row["value"] for row in rows}
+    query = "SELECT episode_id, value FROM v_scores WHERE run_id = ? AND newest AND name = 'success'"
+    return store.pairs(query, [run_id])
 
 
 @dataclass(frozen=True)
@@ -161,11 +159,10 @@ def counts(store: Store, run_id: str) -> list[Counts]:
 
 def answers(store: Store, run_id: str) -> dict[str, str]:
     """Episode id -> answer key of its scenario, as JSON."""
-    rows = store.rows(
+    return store.pairs(
         "SELECT e.episode_id, s.answer_json FROM episodes e JOIN scenarios s USING (scenario_hash) WHERE e.run_id = ?",
         [run_id],
     )
-    return {row["episode_id"]: row["answer_json"] for row in rows}
 
 
 @dataclass(frozen=True)
@@ -188,23 +185,22 @@ def tokens(store: Store, run_id: str) -> Tokens:
 
 def scenario_paths(store: Store, run_id: str) -> list[str]:
     """The paths of the scenario files, else their ids."""
-    rows = store.rows(
+    return store.column(
         "SELECT DISTINCT coalesce(s.path, s.scenario_id) AS path FROM scenarios s "
         "JOIN episodes e USING (scenario_hash) WHERE e.run_id = ? ORDER BY 1",
         [run_id],
     )
-    return [row["path"] for row in rows]
 
 
 def with_secrets(store: Store, run_id: str) -> set[str]:
     """The hashes of the scenarios in which an agent has a private fact or a secret, so that something could leak."""
-    rows = store.rows(
+    found = store.column(
         "SELECT scenario_hash FROM scenarios WHERE scenario_hash IN (SELECT scenario_hash FROM episodes "
         "WHERE run_id = ?) AND (len(document_json -> '$.agents[*].facts[0]') > 0 "
         "OR len(list_filter(document_json ->> '$.agents[*].secret', lambda secret: secret <> '')) > 0)",
         [run_id],
     )
-    return {row["scenario_hash"] for row in rows}
+    return set(found)
 
 
 @dataclass(frozen=True)
@@ -320,12 +316,11 @@ def conditions_with_scenarios(store: Store, run_id: str) -> list[Scenarios]:
 
 def cited(store: Store, run_id: str, name: str) -> dict[str, list[int]]:
     """Episode id -> the turns that the newest scores of a name cite; episodes without such a score are left out."""
-    rows = store.rows(
+    return store.pairs(
         "SELECT episode_id, flatten(list(CAST(turns_json AS INTEGER[]))) AS turns FROM v_scores "
         "WHERE run_id = ? AND newest AND name = ? GROUP BY episode_id",
         [run_id, name],
     )
-    return {row["episode_id"]: row["turns"] for row in rows}
 
 
 def weighed(store: Store, run_id: str | None = None, episode_id: str | None = None) -> dict[tuple[str, int], str]:

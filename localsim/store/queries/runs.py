@@ -69,7 +69,7 @@ def run_facts(store: Store, run_id: str) -> Row:
 def runs_named(store: Store, name: str) -> list[str]:
     """The ids of the runs with this name in any case, newest first."""
     query = "SELECT run_id FROM runs WHERE lower(name) = lower(?) ORDER BY started_utc DESC"
-    return [row["run_id"] for row in store.rows(query, [name])]
+    return store.column(query, [name])
 
 
 def tasks_of(store: Store, hashes: Sequence[str]) -> dict[str, tuple[str, str, str]]:
@@ -99,21 +99,20 @@ def imported_runs(store: Store) -> dict[str, list[dict[str, Any]]]:
 
 def scenario_named(store: Store, reference: str) -> str | None:
     """Return the hash of the scenario with this id or hash; None if the database has none, or several by this id."""
-    rows = store.rows(
-        "SELECT scenario_hash FROM scenarios WHERE scenario_id = ? OR scenario_hash = ?", [reference, reference]
-    )
-    return str(rows[0]["scenario_hash"]) if len(rows) == 1 else None
+    query = "SELECT scenario_hash FROM scenarios WHERE scenario_id = ? OR scenario_hash = ?"
+    found = store.column(query, [reference, reference])
+    return str(found[0]) if len(found) == 1 else None
 
 
 def models_of_episodes(store: Store, run_id: str) -> dict[str, dict[str, str]]:
     """Episode id -> role -> model, in the order of scenario, mode and index; of completed and failed episodes."""
-    rows = store.rows(
+    specs = store.pairs(
         "SELECT e.episode_id, e.spec_json FROM episodes e JOIN scenarios s USING (scenario_hash) "
         "WHERE e.run_id = ? AND e.status <> 'interrupted' "
         "ORDER BY s.scenario_id, e.mode, e.see, e.variant, e.episode_index, e.episode_id",
         [run_id],
     )
-    return {row["episode_id"]: json.loads(row["spec_json"])["models"] for row in rows}
+    return {episode_id: json.loads(spec)["models"] for episode_id, spec in specs.items()}
 
 
 def texts_of_run(store: Store, run_id: str) -> tuple[list[Row], dict[str, list[Row]], dict[str, list[Row]]]:
@@ -152,7 +151,7 @@ def only_scripted(models_json: str) -> bool:
 def finished_episodes(store: Store, run_id: str) -> dict[str, str]:
     """Episode id -> status (completed or failed) of the episodes that have ended."""
     query = "SELECT episode_id, status FROM episodes WHERE run_id = ? AND status <> 'interrupted'"
-    return {row["episode_id"]: row["status"] for row in store.rows(query, [run_id])}
+    return store.pairs(query, [run_id])
 
 
 def progress_of(store: Store, run_id: str) -> tuple[int, int]:
@@ -221,7 +220,7 @@ def newest_episodes(store: Store, limit: int) -> list[Row]:
 
 def only_episode(store: Store, run_id: str) -> str:
     """The id of the episode of a run that has one."""
-    return str(store.rows("SELECT episode_id FROM v_episodes WHERE run_id = ?", [run_id])[0]["episode_id"])
+    return str(store.column("SELECT episode_id FROM v_episodes WHERE run_id = ?", [run_id])[0])
 
 
 def spoken_turns(store: Store, run_id: str) -> list[Row]:
@@ -302,7 +301,7 @@ def failed_evaluators(store: Store, run_id: str) -> dict[str, str]:
         "SELECT evaluator, min(reason) AS reason FROM v_scores WHERE run_id = ? AND newest "
         "AND name = 'evaluator_error' GROUP BY evaluator ORDER BY evaluator"
     )
-    return {row["evaluator"]: row["reason"] for row in store.rows(query, [run_id])}
+    return store.pairs(query, [run_id])
 
 
 def turns_of_run(store: Store, run_id: str) -> list[Row]:
@@ -332,27 +331,21 @@ def _of_view(store: Store, view: str, column: str, value: str | None, order: str
 
 def chat_episodes(store: Store, run_id: str) -> list[str]:
     """The ids of the completed episodes of a run, by scenario, mode and index."""
-    rows = store.rows(
+    return store.column(
         "SELECT episode_id FROM v_episodes WHERE run_id = ? AND status = 'completed' "
         "ORDER BY scenario_id, mode, episode_index",
         [run_id],
     )
-    return [row["episode_id"] for row in rows]
 
 
 def episodes_in_mode(store: Store, episode_ids: Sequence[str], mode: str) -> list[str]:
     """Those of the episodes that were played in a mode, in the same order."""
-    rows = store.rows(
-        "SELECT episode_id FROM episodes WHERE mode = ? AND episode_id IN (SELECT unnest(?))", [mode, list(episode_ids)]
-    )
-    kept = {row["episode_id"] for row in rows}
+    query = "SELECT episode_id FROM episodes WHERE mode = ? AND episode_id IN (SELECT unnest(?))"
+    kept = set(store.column(query, [mode, list(episode_ids)]))
     return [episode_id for episode_id in episode_ids if episode_id in kept]
 
 
 def scenario_hashes(store: Store, episode_ids: Sequence[str]) -> list[str]:
     """The hashes of the scenarios of episodes, each once, sorted."""
-    rows = store.rows(
-        "SELECT DISTINCT scenario_hash FROM episodes WHERE episode_id IN (SELECT unnest(?)) ORDER BY 1",
-        [list(episode_ids)],
-    )
-    return [row["scenario_hash"] for row in rows]
+    query = "SELECT DISTINCT scenario_hash FROM episodes WHERE episode_id IN (SELECT unnest(?)) ORDER BY 1"
+    return store.column(query, [list(episode_ids)])

@@ -10,6 +10,7 @@ from typing import Any
 
 from localsim.conversation.episode import Belief, Subject
 from localsim.conversation.minds.steps import weights_in
+from localsim.store.conditions import Conditioned
 from localsim.store.database import Store
 from localsim.store.episodes import TURN, stored_scenarios, transcript_of
 
@@ -95,20 +96,19 @@ def forget_errors(store: Store, evaluator: str, version: str) -> None:
 
 def families_of(store: Store, run_id: str) -> list[str | None]:
     """The families of a run's scenarios, None for scenarios without one."""
-    rows = store.rows("SELECT DISTINCT family FROM v_episodes WHERE run_id = ? ORDER BY family", [run_id])
-    return [row["family"] for row in rows]
+    return store.column("SELECT DISTINCT family FROM v_episodes WHERE run_id = ? ORDER BY family", [run_id])
 
 
 def vectors(store: Store, model: str, hashes: Sequence[str]) -> dict[str, Sequence[float]]:
     """The embeddings of texts that are stored, by text hash."""
     query = "SELECT text_hash, vector FROM vectors WHERE model = ? AND text_hash IN (SELECT unnest(?))"
-    return {row["text_hash"]: row["vector"] for row in store.rows(query, [model, list(hashes)])}
+    return store.pairs(query, [model, list(hashes)])
 
 
 def leak_versions(store: Store, run_id: str) -> dict[str, str]:
     """Episode id -> version of the search for leaks whose findings count."""
     query = "SELECT DISTINCT episode_id, version FROM v_scores WHERE run_id = ? AND evaluator = 'leakage' AND newest"
-    return {row["episode_id"]: row["version"] for row in store.rows(query, [run_id])}
+    return store.pairs(query, [run_id])
 
 
 def last_search(store: Store, run_id: str) -> tuple[str, str] | None:
@@ -121,20 +121,10 @@ def last_search(store: Store, run_id: str) -> tuple[str, str] | None:
     return (rows[0]["weights"], rows[0]["text"]) if rows else None
 
 
-def content(store: Store, content_hash: str) -> str | None:
-    """The text of a content hash; None if it is not stored."""
-    rows = store.rows("SELECT text FROM contents WHERE content_hash = ?", [content_hash])
-    return str(rows[0]["text"]) if rows else None
-
-
 @dataclass(frozen=True)
-class LeakCount:
+class LeakCount(Conditioned):
     """The first disclosures of one condition and kind."""
 
-    run_id: str
-    mode: str
-    model: str
-    see: str | None
     kind: str
     facts: int
     early: int

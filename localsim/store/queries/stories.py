@@ -9,14 +9,13 @@ from localsim.store.database import Store
 
 def stories(store: Store, *runs: str) -> dict[str, str]:
     """Hash of each scenario -> what it is a variant or casting of; its own id if it is neither."""
-    rows = store.rows(
+    return store.pairs(
         "SELECT DISTINCT s.scenario_hash, coalesce(answer_json ->> '$.parameters.situation', CASE "
         "WHEN answer_json ->> '$.parameters.variant' IS NULL THEN s.scenario_id "
         "ELSE regexp_replace(s.scenario_id, '-\\d+$', '') END) AS story "
         "FROM scenarios s JOIN episodes e USING (scenario_hash) WHERE list_contains(?, e.run_id)",
         [list(runs)],
     )
-    return {row["scenario_hash"]: row["story"] for row in rows}
 
 
 def only_title(store: Store, run_id: str) -> str:
@@ -26,14 +25,13 @@ def only_title(store: Store, run_id: str) -> str:
         return ""
     if len(found) > 1:
         return next(iter(found.values()))
-    return str(store.rows("SELECT title FROM scenarios WHERE scenario_hash = ?", list(found))[0]["title"])
+    return str(store.column("SELECT title FROM scenarios WHERE scenario_hash = ?", list(found))[0])
 
 
 def changed_scenarios(store: Store, runs: Sequence[str]) -> list[str]:
     """The ids of scenarios that have different texts in these runs."""
-    rows = store.rows(
+    return store.column(
         "SELECT scenario_id FROM scenarios JOIN episodes e USING (scenario_hash) WHERE list_contains(?, e.run_id) "
         "GROUP BY 1 HAVING count(DISTINCT scenario_hash) > 1 ORDER BY 1",
         [list(runs)],
     )
-    return [row["scenario_id"] for row in rows]
