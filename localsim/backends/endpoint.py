@@ -18,7 +18,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from localsim.backends.base import THINKING_TEMPERATURE
@@ -41,7 +41,6 @@ _LIVE = re.compile(
     rf"{MARK.pattern}|</?(?:\w+:)?think(?:ing)?>|\[/?THINK\]|</?(?:start_of_|end_of_)?(?:image|img|audio|video)(?:_\w+)?>",
     re.IGNORECASE,
 )
-_Read = TypeVar("_Read")
 
 
 @dataclass(frozen=True)
@@ -114,14 +113,6 @@ def _key_of(place: Endpoint) -> str:
     return key
 
 
-def _whole(data: Any, retries: int) -> tuple[Completion, int]:
-    """Return a server's answer and the retries. Raises Again where it says neither anything nor why."""
-    found = completion(data)
-    if found.content is None and not found.withheld:
-        raise Again("a reply whose content is not text")
-    return found, retries
-
-
 class EndpointBackend(ThreadedBackend):
     """Requests in a pool of threads, `parallel` at a time. Raises BackendUnavailable where no server answers."""
 
@@ -167,7 +158,7 @@ class EndpointBackend(ThreadedBackend):
             hello = {"role": "user", "content": "Say hello."}
             body = {"model": self._endpoint.model, "messages": [hello], "max_tokens": _TRIAL_TOKENS, "stream": False}
             try:
-                trial = self._persistently(body, lambda data, _: completion(data))
+                trial, _ = self._persistently(body, free=True)
                 self._thinks = bool(trial.thought or trial.thought_tokens)
             except GenerationFailed as error:
                 raise BackendUnavailable(
@@ -201,7 +192,7 @@ class EndpointBackend(ThreadedBackend):
         begun = time.perf_counter()
         if request.think:
             return self._ask_thinking(request, begun)
-        found, retries = self._persistently(self._body(request), _whole)
+        found, retries = self._persistently(self._body(request))
         return self._made(request, found, begun, retries)
 
     def _ask_thinking(self, request: Request, begun: float) -> Generation:
@@ -210,23 +201,29 @@ class EndpointBackend(ThreadedBackend):
         sampling = request.sampling
         warm = replace(sampling, temperature=max(sampling.temperature, THINKING_TEMPERATURE), grammar=False)
         body = self._body(replace(request, max_tokens=most, sampling=warm))
-        free, retries = self._persistently(body, lambda data, retries: (completion(data), retries))
+        free, retries = self._persistently(body, free=True)
         thought = Thought(free.thought, free.thought_tokens or free.tokens, cut=free.cut and not free.text.strip())
         if free.text.strip() and not self._takes_grammar:
             return self._made(request, free, begun, retries, thought)
         body = self._body(replace(request, messages=_with_thought(request, free.thought)))
         if self._takes_grammar:
             body["chat_template_kwargs"] = {"enable_thinking": False}
-        bound, more = self._persistently(body, lambda data, retries: (completion(data), retries))
+        bound, more = self._persistently(body, free=True)
         prompted = free.prompt_tokens + bound.prompt_tokens
         whole = replace(bound, prompt_tokens=prompted, tokens=free.tokens + bound.tokens)
         return self._made(request, whole, begun, retries + more, thought)
 
-    def _persistently(self, body: Mapping[str, Any], read: Callable[[Any, int], _Read]) -> _Read:
-        """Post a request, again where that may help; returns what `read` makes of the answer and the retries."""
+    def _persistently(self, body: Mapping[str, Any], *, free: bool = False) -> tuple[Completion, int]:
+        """Post a request, again where that may help; returns the answer and the retries.
+
+        Unless `free`, an answer that says neither anything nor why is none.
+        """
         for attempt in range(self._patience.attempts):
             try:
-                return read(self._post(body), attempt)
+                found = completion(self._post(body))
+                if free or found.content is not None or found.withheld:
+                    return found, attempt
+                problem = Again("a reply whose content is not text")
             except Again as error:
                 problem = error
             except RecursionError:

@@ -19,6 +19,7 @@ from localsim.models import lora, registry, sidecars
 from localsim.models.checksums import checksum
 from localsim.models.entries import TYPES, ModelEntry
 from localsim.models.registry import ModelFile
+from localsim.paths import whole_file
 
 
 def derive(model: ModelEntry, say: Callable[[str], None]) -> Path:
@@ -54,15 +55,11 @@ def requantize(source: Path, target: Path, kind: str, threads: int) -> None:
     params.allow_requantize = True
     if wanted.output is not None:
         params.output_tensor_type = wanted.output
-    part = target.with_name(target.name + ".part")
-    try:
+    with whole_file(target) as part:
         if lib.llama_model_quantize(str(source).encode(), str(part).encode(), params) != 0:
             raise BackendUnavailable(
                 f"llama.cpp cannot convert {source.name} to {kind}", hint="LOCALSIM_DEBUG=1 shows llama.cpp's log"
             )
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _merged(model: ModelEntry, source: ModelFile, folder: Path) -> Path:

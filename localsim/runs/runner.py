@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Protocol
@@ -58,17 +58,13 @@ class Result:
 
     def as_json(self) -> dict[str, Any]:
         """The object that `run --json` prints."""
-        done = self.summary.completed + self.summary.failed
+        counts = asdict(self.summary)
+        del counts["stopped"]
         return {
             "run_id": self.run_id,
-            "episodes": done,
-            "completed": self.summary.completed,
-            "failed": self.summary.failed,
+            "episodes": counts["completed"] + counts["failed"],
+            **counts,
             "seconds": round(self.seconds, 2),
-            "tokens_generated": self.summary.tokens_generated,
-            "tokens_evaluated": self.summary.tokens_evaluated,
-            "tokens_in_prompts": self.summary.tokens_in_prompts,
-            "tokens_shared": self.summary.tokens_shared,
             "planned": self.planned,
         }
 

@@ -53,7 +53,8 @@ class ChatTokenizer:
         self.marks = tuple(sorted(known, key=lambda mark: (-len(mark), mark)))
         """All marks, the longest first: no content holds them as tokens, and no utterance may spell them."""
         named = (token for token, text in enumerate(model.texts()) if text in known)
-        self._marks = frozenset(token for token in (*looking, *named) if not model.ends_text(token))
+        self.mark_tokens = frozenset(token for token in (*looking, *named) if not model.ends_text(token))
+        """The tokens of all marks but those that end a reply; no utterance may hold them."""
         self.spelled = tuple(mark.encode() for mark in self.marks)
         self.last_of_marks = frozenset(mark[-1:] for mark in self.spelled)
         """The last bytes of all marks."""
@@ -70,11 +71,6 @@ class ChatTokenizer:
 
     def _plain(self, text: str) -> list[int]:
         return self._model.tokenize(text, special=False)
-
-    @property
-    def mark_tokens(self) -> frozenset[int]:
-        """The tokens of all marks but those that end a reply; no utterance may hold them."""
-        return self._marks
 
     def _know_marks(self) -> tuple[str, ...]:
         """The marks that the template writes, be they tokens of any kind or spelled."""

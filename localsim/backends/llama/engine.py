@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from localsim.backends.base import Done
-from localsim.backends.evaluator import BATCH, CHUNK, Evaluator, Part, Place
+from localsim.backends.evaluator import BATCH, CHUNK, Evaluator, Part, Place, common
 from localsim.backends.llama.cache import Seated, SessionCache
 from localsim.backends.llama.job import Job, Tools, opening_of, outgrown
 from localsim.backends.llama.lib import LlamaModel, build_description
@@ -171,11 +171,7 @@ class Engine(Generic[Place]):
 
     def _keep(self, session: Place, prompt: list[int]) -> int:
         """Cut the cache back to the part that it shares with `prompt`, at most all but the last token."""
-        shared = 0
-        for ours, theirs in zip(session.tokens, prompt[:-1], strict=False):
-            if ours != theirs:
-                break
-            shared += 1
+        shared = common(session.tokens, prompt[:-1])
         if self._exact:
             shared = min(shared, session.canonical) // CHUNK * CHUNK
         self._evaluator.cut(session, shared)

@@ -85,10 +85,11 @@ class Sampler:
         self._act = self._draw_chain(replace(sampling, min_p=sampling.act_min_p), seed) if stricter else self._draw
         self._most = _most_that_count(sampling)
         self._repeat = self._lib.llama_sampler_clone(_repeat_chain(model, sampling))
-        self._others = (
-            self._lib.llama_sampler_clone(_repeat_chain(model, _for_others(sampling))) if sampling.dry_others else None
-        )
-        self._grammar = _cloned_grammar(model, grammar) if grammar is not None else None
+        self._others = None
+        if sampling.dry_others:  # the penalties on what others said: DRY alone
+            alone = replace(sampling, repeat_penalty=1.0, dry_length=sampling.dry_others)
+            self._others = self._lib.llama_sampler_clone(_repeat_chain(model, alone))
+        self._grammar = None if grammar is None else self._lib.llama_sampler_clone(_parsed_grammar(model, grammar))
         self.refused = 0
 
     def _draw_chain(self, sampling: Sampling, seed: int) -> Any:
@@ -190,11 +191,6 @@ def _most_that_count(sampling: Sampling) -> int | None:
     return kept + sampling.repeat_window * (2 if sampling.dry_others else 1)
 
 
-def _for_others(sampling: Sampling) -> Sampling:
-    """The penalties on what others said: DRY alone."""
-    return replace(sampling, repeat_penalty=1.0, dry_length=sampling.dry_others)
-
-
 @lru_cache(maxsize=64)
 def _repeat_chain(model: LlamaModel, sampling: Sampling) -> Any:
     """Penalties, made once: DRY reads the whole vocabulary for its breakers. Each generation works on a clone."""
@@ -230,7 +226,3 @@ def _parsed_grammar(model: LlamaModel, grammar: str) -> Any:
             hint="this is an error in localsim; report it with the scenario file",
         )
     return sampler
-
-
-def _cloned_grammar(model: LlamaModel, grammar: str) -> Any:
-    return library().llama_sampler_clone(_parsed_grammar(model, grammar))

@@ -6,6 +6,7 @@ import json
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -173,10 +174,7 @@ def replay(file: Path, store: Store, watcher: Callable[[Plan], Watcher], say: Sa
 def _compared(name: str, then: bytes, now: bytes) -> Compared:
     if then == now:
         return Compared(name, identical=True)
-    before, after = (list(map(json.loads, content.decode().splitlines())) for content in (then, now))
-    turns = ([line["turn"] for line in lines if "turn" in line] for lines in (before, after))
-    one, other = turns
-    first = next((number for number, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), None)
-    if first is None and len(one) != len(other):
-        first = min(len(one), len(other))
+    lines = (map(json.loads, content.decode().splitlines()) for content in (then, now))
+    turns = ([line["turn"] for line in each if "turn" in line] for each in lines)
+    first = next((number for number, (one, other) in enumerate(zip_longest(*turns)) if one != other), None)
     return Compared(name, identical=False, turn=first)
