@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -16,16 +16,13 @@ from localsim.conversation.scenario import Scenario
 from localsim.store.conditions import Condition, Conditioned
 from localsim.store.database import Store
 from localsim.store.episodes import TURN, StoredEpisode
+from localsim.store.lock import transaction
 from localsim.store.queries import SEARCHED
 from localsim.store.records import AnswerRow
-from localsim.store.schema import TABLES
+from localsim.store.schema import inserts
 
 Unit = tuple[str, int, int, int]
 """scenario_hash, episode_index, seed, variant: the same in both episodes of a pair."""
-_ROWS = 500
-"""Answers in one statement."""
-_KEY = TABLES["annotations"].key
-_COLUMNS = tuple(field.name for field in fields(AnswerRow))
 
 
 # ---- episodes ------------------------------------------------------------------------------------------------------
@@ -133,23 +130,16 @@ def store_answers(store: Store, answers: Sequence[AnswerRow], patience_s: float,
     for more than `patience_s` seconds.
     """
     # One statement may not write the same key twice.
-    rows = list({tuple(getattr(answer, name) for name in _KEY): astuple(answer) for answer in answers}.values())
-    if not rows:
+    fresh = {(answer.task, answer.item_id, answer.rater): answer for answer in answers}
+    if not fresh:
         return
-    place = f"({', '.join('?' for _ in _COLUMNS)})"
-    changed = ", ".join(f"{column} = excluded.{column}" for column in _COLUMNS if column not in _KEY)
-    condition = " WHERE excluded.created_utc >= annotations.created_utc" if keep_later else ""
-    with store.writing(patience_s) as connection:
-        # An error closes the connection, and DuckDB undoes an open transaction.
-        connection.begin()
-        for start in range(0, len(rows), _ROWS):
-            part = rows[start : start + _ROWS]
-            connection.execute(
-                f"INSERT INTO annotations ({', '.join(_COLUMNS)}) VALUES {', '.join([place] * len(part))} "
-                f"ON CONFLICT ({', '.join(_KEY)}) DO UPDATE SET {changed}{condition}",
-                [value for row in part for value in row],
-            )
-        connection.commit()
+    with store.writing(patience_s) as connection, transaction(connection):
+        if keep_later:
+            known = connection.execute("SELECT task, item_id, rater, created_utc FROM annotations").fetchall()
+            times = {(task, item_id, rater): given for task, item_id, rater, given in known}
+            fresh = {key: each for key, each in fresh.items() if each.created_utc >= times.get(key, each.created_utc)}
+        for statement, values in inserts({"annotations": [astuple(answer) for answer in fresh.values()]}):
+            connection.execute(statement, values)
 
 
 def remove_latest_answer(
