@@ -353,8 +353,8 @@ def attach_all(places: Iterable[str], output: Path, say: Say) -> Attached:
     Raises InvalidInput for a place that has nothing, or an output that holds something else, and DatabaseError for a
     source that cannot be used.
     """
-    _refuse_other(output)
-    sources = list(flat(find(places)))
+    _refuse_other(output, say)
+    sources = list(flat(find(places), say))
     if any(source.path.resolve() == output.resolve() for source in sources):
         raise InvalidInput("cannot attach a file to itself", where=str(output), hint="choose another -o")
     for source in sources:
@@ -377,26 +377,26 @@ def _opened(sources: list[Source], path: Path) -> tuple[int, Parts]:
         return int(row[0]) if row else 0, parts
 
 
-def _refuse_other(output: Path) -> None:
+def _refuse_other(output: Path, say: Say) -> None:
     """Refuse to replace a file that is not an attachment."""
     if not output.exists():
         return
     try:
-        is_ours = _list_of(output) is not None
+        is_ours = _list_of(output, say) is not None
     except DatabaseError:
         is_ours = False
     if not is_ours:
         raise InvalidInput("this file is there, and is not an attachment", where=str(output), hint="choose another -o")
 
 
-def flat(sources: Iterable[Source]) -> Iterable[Source]:
+def flat(sources: Iterable[Source], say: Say) -> Iterable[Source]:
     """Yield sources, and in the place of an attachment those that it lists."""
     for source in sources:
-        listed = _list_of(source.path) if source.kind == "database" else None
+        listed = _list_of(source.path, say) if source.kind == "database" else None
         yield from [source] if listed is None else listed
 
 
-def _list_of(path: Path, say: Say = print) -> list[Source] | None:
+def _list_of(path: Path, say: Say) -> list[Source] | None:
     """Return the sources of an attachment; None for a database with rows of its own."""
 
     def read() -> list[Source] | None:

@@ -44,7 +44,7 @@ def merge(places: Iterable[str], output: Path, say: Say, *, apart: bool = False)
     A database of another version of localsim is read by the names of its columns. Raises InvalidInput for a place that
     has nothing, and DatabaseError for a source that cannot be used.
     """
-    sources = list(flat(find(places)))
+    sources = list(flat(find(places), say))
     if any(source.path.resolve() == output.resolve() for source in sources):
         raise InvalidInput("a database cannot be merged into itself", where=str(output), hint="choose another -o")
     store = Store(output, waiting=say)
