@@ -93,15 +93,13 @@ def forecast_on(name: str, needs: Needs, store: Store | None) -> Forecast:
 def forecast(specs: Sequence[EpisodeSpec], rates: Rates, store: Store | None) -> Forecast:
     """Forecast the episodes of a plan on one model; earlier episodes of that model are read from `store`."""
     known = _history(store, specs) if store is not None else {}
-    found = [known.get((spec.mode, spec.scenario.family or "")) or _guess(spec) for spec in specs]
-    seen = all((spec.mode, spec.scenario.family or "") in known for spec in specs)
+    found = [known.get(_kind(spec)) or _guess(spec) for spec in specs]
+    seen = all(_kind(spec) in known for spec in specs)
     once = 0.0 if seen else _openings(specs)  # the tokens of earlier episodes include their openings
     seconds = [(each.written / rates.written + each.heard / rates.heard) / ENGINE for each in found]
     extra = once / rates.heard / ENGINE
     minutes = (sum(seconds) + extra) / 60
-    fewest, most = (
-        sum(second * share for second in seconds) / 60 + extra / 60 for share in (FEWEST / LENGTH, 1 / LENGTH)
-    )
+    fewest, most = ((sum(seconds) * share + extra) / 60 for share in (FEWEST / LENGTH, 1 / LENGTH))
     spread = 0.25 * minutes
     return Forecast(
         turns=sum(each.turns for each in found),

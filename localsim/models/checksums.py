@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from localsim.models.remembered import recall_object, remember
@@ -10,6 +11,13 @@ from localsim.models.remembered import recall_object, remember
 _MEMORY = "checksums"
 BLOCK = 1 << 20
 """Bytes read at a time."""
+
+
+def blocks_of(path: Path, size: int = BLOCK) -> Iterator[bytes]:
+    """Yield a file in blocks of so many bytes."""
+    with path.open("rb") as file:
+        while block := file.read(size):
+            yield block
 
 
 def checksum(path: Path) -> str:

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from localsim import paths
 from localsim.errors import InvalidInput, ModelMissing
 from localsim.models import registry, sidecars
-from localsim.models.checksums import BLOCK, checksum
+from localsim.models.checksums import blocks_of, checksum
 from localsim.models.entries import ModelEntry
 from localsim.models.remembered import read_object
 from localsim.network import direct, route_to
@@ -127,7 +127,7 @@ def fetch_from(folder: Path, model: ModelEntry, say: Say) -> Path:
     with registry.pulling(model, say) as own:
         target = own / model.file
         say(f"{model.name}: copying {source}")
-        _receive(_blocks_of(source), target, expected, source.stat().st_size)
+        _receive(blocks_of(source), target, expected, source.stat().st_size)
         for extra in sorted(source.parent.rglob("*")) if "/" in model.file else []:
             if extra.is_file() and extra != source:
                 place = target.parent / extra.relative_to(source.parent)
@@ -302,7 +302,7 @@ def _from_path(path: Path, say: Say, sha256: str) -> Path:
     if path.resolve().parent in [folder.resolve() for folder in paths.model_folders()]:
         raise InvalidInput(f"{path} is in a model folder already", hint=f"use it as --model {path}")
     target = _prepare(offer, say, lambda _licence: True)
-    _receive(_blocks_of(path), target, sha256, offer.bytes)
+    _receive(blocks_of(path), target, sha256, offer.bytes)
     _record(target, offer)
     return target
 
@@ -330,12 +330,6 @@ def _prepare(offer: Offer, say: Say, confirm: Confirm) -> Path:
     return target
 
 
-def _blocks_of(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while block := file.read(BLOCK):
-            yield block
-
-
 def _receive(blocks: Iterable[bytes], target: Path, sha256: str, size: int | None, *, resume: bool = False) -> None:
     """Write blocks to a part and give it its final name once its size and checksum are right.
 
@@ -345,7 +339,7 @@ def _receive(blocks: Iterable[bytes], target: Path, sha256: str, size: int | Non
     part = target.with_name(target.name + ".part")
     digest = hashlib.sha256()
     if resume:
-        for block in _blocks_of(part):
+        for block in blocks_of(part):
             digest.update(block)
     try:
         with part.open("ab" if resume else "wb") as file:

@@ -62,10 +62,8 @@ def _listed() -> list[ModelEntry]:
     Raises InvalidInput.
     """
     shipped = [entry_of(name, fields) for name, fields in _registry()["models"].items()]
-    names, files = (
-        frozenset([*aliases(), *(model.name for model in shipped)]),
-        frozenset(model.file for model in shipped),
-    )
+    names = frozenset([*aliases(), *(model.name for model in shipped)])
+    files = frozenset(model.file for model in shipped)
     mine: dict[str, ModelEntry] = {}
     for folder in paths.model_folders():
         # models/ of a checkout, also of another one, holds a registry that ships.

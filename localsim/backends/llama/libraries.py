@@ -139,14 +139,10 @@ def cause(command: Sequence[str], number: int) -> tuple[str, str]:
 
 def _survives(command: Sequence[str], variant: Variant) -> bool:
     try:
-        return (
-            subprocess.run(
-                command, env=variant.environment(), capture_output=True, timeout=_TRIAL_S, check=False
-            ).returncode
-            == 0
-        )
+        done = subprocess.run(command, env=variant.environment(), capture_output=True, timeout=_TRIAL_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return False
+    return done.returncode == 0
 
 
 def foreign_bindings(command: Sequence[str]) -> list[tuple[str, str]]:

@@ -19,6 +19,7 @@ import numpy as np
 from localsim.backends import called, person
 from localsim.backends.open import is_file, is_scripted
 from localsim.errors import BackendUnavailable, InvalidInput, LocalsimError, ModelMissing
+from localsim.models.checksums import blocks_of
 from localsim.runs.cluster import weights
 from localsim.runs.cluster.connect import connected
 from localsim.runs.cluster.messages import Found, Opened, Orders, Part, Wanted
@@ -307,7 +308,7 @@ class Crew:
         """Send a file through Ray's object store, which carries it to each node once."""
         self._say(f"sending {part.name} ({part.bytes / 1e6:.0f} MB) to {member.host}")
         if part not in self._pieces:
-            data = weights.pieces_of(self._paths[part])
+            data = blocks_of(self._paths[part], weights.PIECE)
             self._pieces[part] = [self._ray.put(np.frombuffer(piece, dtype=np.uint8)) for piece in data]
         member.sent.add(part)
         member.call, member.then = member.actor.receive.remote(part, *self._pieces[part]), self._received

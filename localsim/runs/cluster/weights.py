@@ -6,7 +6,7 @@ A sent file is kept in the worker's cache folder by its sha256, so the next run 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +38,6 @@ def wanted_here(models: Iterable[str]) -> tuple[dict[str, Wanted], dict[str, tup
         parts = tuple(Part(path.name, checksum(path), path.stat().st_size) for path in places[name])
         wanted[name] = Wanted(file.sha256, file.name, parts)
     return wanted, places
-
-
-def pieces_of(path: Path) -> Iterator[bytes]:
-    """Yield a file in pieces."""
-    with path.open("rb") as file:
-        while piece := file.read(PIECE):
-            yield piece
 
 
 def look(orders: Orders) -> Found:

@@ -212,10 +212,8 @@ def _contents(file: Path) -> dict[str, bytes]:
 def _manifest_of(contents: Mapping[str, bytes], file: Path) -> dict[str, Any]:
     try:
         manifest = paths.json_value(contents[MANIFEST].decode())
-        known, needed = (
-            manifest["format"],
-            [manifest[name] for name in ("plan", "models", "versions", "files", "repro")],
-        )
+        known = manifest["format"]
+        needed = [manifest[name] for name in ("plan", "models", "versions", "files", "repro")]
         if not all(isinstance(part, dict) for part in needed[:4]):
             raise TypeError("plan, models, versions and files are objects")
     except (KeyError, TypeError, ValueError) as error:
