@@ -29,7 +29,6 @@ class Shape:
 
     architecture: str
     layers: int
-    width: int
     heads: int
     kv_heads: int
     head: int
@@ -77,7 +76,6 @@ class Weights:
         shape = Shape(
             architecture=kind,
             layers=int(self._field(f"{kind}.block_count")),
-            width=int(width),
             heads=int(heads),
             kv_heads=int(self._field(f"{kind}.attention.head_count_kv", heads)),
             head=int(self._field(f"{kind}.attention.key_length", width // heads)),
