@@ -81,8 +81,8 @@ def by_number(see: str) -> str:
 
 def conditions_of(store: Store, run_id: str) -> list[Condition]:
     """Return the conditions of a run in the order of tables."""
-    rows = store.rows("SELECT DISTINCT run_id, mode, model, see FROM episodes WHERE run_id = ?", [run_id])
-    return sorted({condition_of(row) for row in rows}, key=in_order)
+    query = "SELECT DISTINCT run_id, mode, model, coalesce(see, '') AS see FROM episodes WHERE run_id = ?"
+    return sorted(store.select(Condition, query, [run_id]), key=in_order)
 
 
 def without_episodes(store: Store, references: Sequence[str]) -> str:
