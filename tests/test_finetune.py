@@ -333,8 +333,9 @@ def test_weights_reach_a_training_through_a_query(
     assert weights == [{0.0}] * len(plain[0]) + [{0.0, 2.0}] * len(plain[1]) + [{0.0, 1.0}] * len(plain[2])
     rows, left_out = clipped([row_of(chat, tokenizer) for chat in found], 100_000)
     assert len(rows) == len(plain[1]) + len(plain[2]) and left_out == len(plain[0]), "what counts nothing is left out"
-    with pytest.raises(InvalidInput, match="the weight of e1 is -1"):
-        source.weights_of_query(store, "SELECT 'e1' AS episode_id, -1 AS weight")
+    for bad, told in (("-1", "-1"), ("DATE '2026-01-02'", "datetime.date")):
+        with pytest.raises(InvalidInput, match=f"the weight of e1 is {told}"):
+            source.weights_of_query(store, f"SELECT 'e1' AS episode_id, {bad} AS weight")
 
 
 def test_a_reply_that_repeats_what_was_said_is_told_apart(tokenizer: ChatTokenizer) -> None:

@@ -169,6 +169,15 @@ def test_a_torn_journal_keeps_all_whole_events(tmp_path: Path) -> None:
     assert [event["event"] for event in read_journal(path)] == ["reject", "content"]
 
 
+def test_a_journal_that_cannot_be_opened_leaves_no_lock(tmp_path: Path) -> None:
+    path = journal_folder(tmp_path / "x.duckdb") / "r1.jsonl"
+    path.mkdir(parents=True)
+    with pytest.raises(DatabaseError, match="cannot"):
+        Journal(tmp_path / "x.duckdb", "r1")
+    path.rmdir()
+    Journal(tmp_path / "x.duckdb", "r1").close(remove=True)
+
+
 def test_one_journal_has_one_writer(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "x.duckdb", "r1")
     with pytest.raises(DatabaseError, match="another process"):

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ def weights_of_query(store: Store, query: str) -> dict[str, float]:
     found: dict[str, float] = {}
     for row in rows:
         weight = 1.0 if weighed is None else row[weighed]
-        if isinstance(weight, str | bool) or weight is None or not 0 <= float(weight) < math.inf:
+        if isinstance(weight, bool) or not isinstance(weight, int | float | Decimal) or not 0 <= weight < math.inf:
             raise InvalidInput(f"the weight of {row[at]} is {weight!r}", hint="a weight is 0 or a positive number")
         found.setdefault(str(row[at]), float(weight))
     return found

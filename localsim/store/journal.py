@@ -34,14 +34,15 @@ class Journal:
     def __init__(self, database: Path, run_id: str) -> None:
         folder = journal_folder(database)
         self.path = folder / f"{paths.file_name(run_id)}.jsonl"
+        self._lock = FileLock(str(self.path) + ".lock", timeout=0)
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._lock = FileLock(str(self.path) + ".lock", timeout=0)
             self._lock.acquire()
             self._file = self.path.open("ab", buffering=0)
         except Timeout as error:
             raise DatabaseError(f"run {run_id} is being written by another process", where=str(self.path)) from error
         except OSError as error:
+            self._lock.release()
             raise _cannot_write(self.path, error) from error
 
     def append(self, *records: Record) -> None:

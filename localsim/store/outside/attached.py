@@ -163,8 +163,10 @@ def shared(
     with _lock:
         instance = _instances.get(key)
         if instance is None or instance.state != state:
-            if instance is not None and instance.users == 0:
-                instance.connection.close()
+            if instance is not None:
+                del _instances[key]  # if the new one cannot be opened, nobody gets the old one
+                if instance.users == 0:
+                    instance.connection.close()
             instance = _instances[key] = _Instance(opened(), sources, state, _databases(sources))
         instance.enter()
     cursor = instance.connection.cursor()
