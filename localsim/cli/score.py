@@ -191,7 +191,7 @@ def _evaluators(by: Mapping[str, Any], pairs: Sequence[Any] | None) -> list[Eval
 def _scored(found: dict[str, Any], *, private: bool) -> Text:
     """Yield leaks (if an agent has something private), the reliability of judges, and their choices."""
     from localsim.annotation import leak_judges
-    from localsim.reports.evidence.rubrics import choice_tables, rubric_table
+    from localsim.reports.evidence.rubrics import choice_tables, rubric_tables
     from localsim.reports.validity import thresholds
     from localsim.reports.validity.judges import sentence
 
@@ -204,10 +204,8 @@ def _scored(found: dict[str, Any], *, private: bool) -> Text:
     yield from leak_judges.sentences(found["leak_judges"])
     for judge in found["judges"]:
         yield f"judge {judge.judge}, {counted(judge.n, 'episode')}: {judge.warning or f'AUROC {judge.goal_auroc:.2f}'}"
-    if found["rubrics"]:
-        yield Table(*rubric_table(found["rubrics"]))
     yield from map(sentence, found["naturalness"])
-    for table in choice_tables(found["choices"]):
+    for table in (*rubric_tables(found["rubrics"]), *choice_tables(found["choices"])):
         yield Styled(table.title, bold=True)
         yield Table(list(map(str, table.heads)), table.rows)
         yield "\n".join(table.notes)

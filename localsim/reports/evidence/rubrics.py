@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
 
 from localsim import stats
 from localsim.annotation.measures import alpha, correlation
@@ -192,16 +191,6 @@ def _rated(rubric: str, dimension: str, rows: Sequence[experiments.Rating]) -> I
         yield Rated(*people, judge, len(pairs), mean, score, found.rho, found.p)
     if not judges:
         yield Rated(*people, mean=fmean(given) if given else None)
-
-
-def rubric_table(found: Iterable[Judged]) -> tuple[list[str], list[list[Any]]]:
-    """Return headings and cells of `rubric_rows`: each score with its reliability."""
-    heads = ["rubric", "judge", "dimension", "n", "mean", *_RELIABILITY]
-    cells = []
-    for row in found:
-        means = ", ".join(f"{mode} {mean:.1f}" for mode, mean in row.mean_by_mode.items())
-        cells.append([row.rubric, row.judge, row.dimension, row.n, means, *_reliability(row)])
-    return heads, cells
 
 
 _RELIABILITY = ["unread", "spread", "AUROC of success", "people", "remark"]
