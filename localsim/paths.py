@@ -111,6 +111,15 @@ def installing(extra: str) -> str:
     return f'pip install -e "{_REPOSITORY}[{extra}]"' if checkout else f'pip install "localsim[{extra}]"'
 
 
+@contextmanager
+def needing(what: str, extra: str) -> Iterator[None]:
+    """Raise InvalidInput, such as "figures need matplotlib", if the block cannot import what an extra installs."""
+    try:
+        yield
+    except ImportError as error:
+        raise InvalidInput(f"{what} {error.name}", hint=installing(extra)) from error
+
+
 def rebuilding(flags: str = "-DGGML_NATIVE=OFF") -> str:
     """Return the command that compiles llama.cpp anew with these flags, here for any processor."""
     quoted = re.sub(r'(["$`\\])', r"\\\1", flags)

@@ -257,10 +257,8 @@ def serve_pages(store: Store, host: str, port: int | None, path: str, *, open_br
 
     Raises InvalidInput if the packages for it are not installed.
     """
-    try:
+    with paths.needing("the pages need", "web"):
         from localsim.web.serve import Address, Content, serve
-    except ImportError as error:
-        raise InvalidInput(f"the pages need {error.name}", hint=paths.installing("web")) from error
     place = Address(host, port or PORT, fixed=port is not None)
     serve(place, Content(store, during=Reassurance, **content), path, say, open_browser=open_browser)
 

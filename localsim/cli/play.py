@@ -189,12 +189,10 @@ def class_(
     localsim class ultimatum_plain --host 192.168.1.20 --against 20261123 --replay
     """
     with Reassurance("reading the scenarios of the class"):
-        try:
+        with paths.needing("a class needs", "web"):
             from localsim.web.classroom.begin import serve_class, serve_form
             from localsim.web.classroom.hall import MOST_SEATS, Wish
             from localsim.web.classroom.seats import MODES
-        except ImportError as error:
-            raise InvalidInput(f"a class needs {error.name}", hint=paths.installing("web")) from error
         alone = partner is not None
         computer = chosen_model(partner) if alone else PREFIX
         loaded = find_scenarios(list(scenarios)) if scenarios else []

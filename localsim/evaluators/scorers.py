@@ -17,13 +17,11 @@ from localsim.conversation.beginning import own_from
 from localsim.conversation.episode import Score
 from localsim.conversation.scenario import Agent, AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript, Turn
-from localsim.errors import InvalidInput
 from localsim.evaluators.base import Scorer
 from localsim.evaluators.beliefs import Beliefs
 from localsim.families import family_of
 from localsim.families.interviews.answers import refused
 
-INSTALL = paths.installing("scorers")
 LEAST_WORDS = 4
 """Fewest words of a turn whose overlap is measured: one or two words lie in any passage."""
 HALF = 0.5
@@ -48,10 +46,8 @@ class Valence(Scorer):
     version = "1"
 
     def __init__(self) -> None:
-        try:
+        with paths.needing("the evaluator valence needs", "scorers"):
             from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
-        except ImportError as error:
-            raise InvalidInput("the evaluator valence needs vaderSentiment", hint=INSTALL) from error
         self._polarity: Callable[[str], Mapping[str, float]] = SentimentIntensityAnalyzer().polarity_scores
 
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:  # noqa: ARG002
@@ -78,10 +74,8 @@ class Overlap(Scorer):
     version = "2"
 
     def __init__(self) -> None:
-        try:
+        with paths.needing("the evaluator overlap needs", "scorers"):
             from rapidfuzz.distance import LCSseq
-        except ImportError as error:
-            raise InvalidInput("the evaluator overlap needs rapidfuzz", hint=INSTALL) from error
         self._common: Callable[[Sequence[str], Sequence[str]], Any] = LCSseq.similarity
 
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:  # noqa: ARG002
@@ -164,10 +158,8 @@ class Offence(Scorer):
     version = "1"
 
     def __init__(self) -> None:
-        try:
+        with paths.needing("the evaluator offence needs", "scorers"):
             from profanity_check import predict_prob
-        except ImportError as error:
-            raise InvalidInput("the evaluator offence needs alt-profanity-check", hint=INSTALL) from error
         self._probability: Callable[[list[str]], Any] = predict_prob
 
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:  # noqa: ARG002

@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 
 from localsim import paths
-from localsim.errors import BackendUnavailable, InvalidInput
+from localsim.errors import BackendUnavailable
 from localsim.machine import PORT
 from localsim.machine.doctor import Finding
 
@@ -168,10 +168,8 @@ def qr_svg(text: str) -> str:
 
 def qr_text(text: str) -> str:
     """A QR code for a terminal. Raises InvalidInput if the package for it is not installed."""
-    try:
+    with paths.needing("a QR code needs", "web"):
         import segno
-    except ImportError as error:
-        raise InvalidInput("a QR code needs segno", hint=paths.installing("web")) from error
     out = io.StringIO()
     segno.make(text, error="m", micro=False).terminal(out, compact=True, border=2)
     return out.getvalue()

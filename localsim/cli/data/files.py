@@ -15,7 +15,7 @@ from localsim.cli.answers import Answer, Note, Text, answers
 from localsim.cli.common import Named, Target, db_option, files_argument, refuse_unwritable, run_argument, store_of
 from localsim.cli.progress import Progress, Reassurance, say
 from localsim.conversation.wording.wordings import counted
-from localsim.errors import InvalidInput, TooManyFailures
+from localsim.errors import TooManyFailures
 from localsim.paths import file_name
 from localsim.store.database import Store
 from localsim.store.queries import runs as queries
@@ -130,10 +130,8 @@ def _files(store: Store, run_id: str, form: str, output: str | None) -> list[Any
 
 def _site(store: Store, run_id: str, folder: Path) -> list[Path]:
     """Write the pages of a run. Raises InvalidInput if the packages for it are not installed."""
-    try:
+    with paths.needing("the pages need", "web"):
         from localsim.web.site import write_site
-    except ImportError as error:
-        raise InvalidInput(f"the pages need {error.name}", hint=paths.installing("web")) from error
     return write_site(store, run_id, folder)
 
 

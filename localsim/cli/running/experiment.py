@@ -136,10 +136,8 @@ def serve(
     localsim experiment serve knowing_too_much -m starter --open
     localsim experiment serve mine.yaml -m scripted:friends --host 192.168.1.20
     """
-    try:
+    with paths.needing("an experiment needs", "web"):
         from localsim.web.experiment.begin import Wish, serve_experiment
-    except ImportError as error:
-        raise InvalidInput(f"an experiment needs {error.name}", hint=paths.installing("web")) from error
     if fresh and end:
         raise click.UsageError("--new begins a run and --end ends one; take one of them")
     study = find_experiment(file)

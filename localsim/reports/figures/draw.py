@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from localsim import paths
-from localsim.errors import InvalidInput
 
 T = TypeVar("T")
 
@@ -33,12 +32,9 @@ PAPER = "#8d8d8d"
 
 def ready() -> None:
     """Set matplotlib up. Raises InvalidInput if it is not installed."""
-    try:
+    with paths.needing("figures need", "plots"):
         import matplotlib
-
-        matplotlib.use("Agg")
-    except ImportError as error:
-        raise InvalidInput("figures need matplotlib", hint=paths.installing("plots")) from error
+    matplotlib.use("Agg")
     # Without dates the same data gives the same file; text stored as text can be searched.
     matplotlib.rcParams |= {"svg.hashsalt": "localsim", "svg.fonttype": "none", "font.size": 11}
     # TrueType fonts: many publishers refuse Type 3, which matplotlib would write.
