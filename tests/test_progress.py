@@ -180,7 +180,7 @@ def by_length(texts: Any) -> Any:
 def test_a_search_for_leaks_says_how_far_it_is_and_keeps_each_part(
     run: str, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leaks, "TOGETHER", 5)
+    monkeypatch.setattr(leaks.Leaks, "together", 5)
     detector = LeakageDetector(by_length, use_reader=False)
     searched = "SELECT count(DISTINCT episode_id) AS n FROM searches"
     said: list[tuple[str, int]] = []

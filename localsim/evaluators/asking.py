@@ -106,13 +106,9 @@ def judgement_records(case: Case, evaluator: str, version: str, asked: Asked, *,
     hashes = [hash_of(text) for text in texts]
     limits = {"max_tokens": request.max_tokens, "think": request.think}
     row = JudgementRecord(
-        episode_id=case.episode_id,
+        **vars(case),
         evaluator=evaluator,
         version=version,
-        name=case.name,
-        agent=case.agent,
-        sample=case.sample,
-        other_id=case.other_id,
         seed=request.seed,
         instructions_hash=hashes[0],
         prompt_hash=hashes[1],

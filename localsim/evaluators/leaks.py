@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 
 
 EVALUATOR = "leakage"
-TOGETHER = 24
-"""Episodes that are searched and stored together."""
 MIDDLE = 0.5
 """Position before which disclosing a fact with the rule `late` is too early."""
 Rule = DisclosureRule | After
@@ -80,6 +78,7 @@ class Leaks(Evaluator):
     measures = MEASURES
     suits = BETWEEN
     doing = "searching for leaks"
+    together = 24
 
     def __init__(
         self, store: Store | None, detector: LeakageDetector | None = None, weights: Weights | None = None
@@ -97,11 +96,8 @@ class Leaks(Evaluator):
         if self._store is not None:
             for run_id in {subject.run_id for subject in subjects if subject.episode_id in scored}:
                 current |= queries.leak_versions(self._store, run_id)
-        waiting = tuple(
-            each for each in subjects if each.episode_id not in scored or current.get(each.episode_id) != self.version
-        )
-        for start in range(0, len(waiting), TOGETHER):
-            yield waiting[start : start + TOGETHER]
+        counted = {name: own for name, own in scored.items() if current.get(name) == self.version}
+        yield from super().batches(subjects, counted)
 
     def evaluate(self, batch: tuple[Subject, ...]) -> Steps:
         """Find and label the leaks of a batch; where these thresholds have done so, say that they count again."""
