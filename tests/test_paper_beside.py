@@ -16,7 +16,7 @@ from localsim.evaluators.choosing import Naturalness
 from localsim.evaluators.judge import DIMENSIONS
 from localsim.reports import measures
 from localsim.reports.compose import beside
-from localsim.reports.paper import compared, figures, published, tables
+from localsim.reports.paper import compared, figures, markdown, published
 from localsim.reports.paper.beside import column_names, natural_pairs
 from localsim.reports.paper.published import CONDITIONS, PANELS, ROWS
 from localsim.runs import runner
@@ -111,7 +111,7 @@ def test_a_number_that_our_measures_declare_is_read_from_them() -> None:
 
 
 def test_tables_name_sources_and_differences(study: tuple[Store, list[Condition]]) -> None:
-    text = "\n".join(tables(*study))
+    text = "\n".join(markdown(compared(*study)))
     assert "| paper, GPT-3.5 | competitive | 2.73 | 3.18 | 7.75 | 7.60‡ |" in text
     assert "73%†" in text and "| here, rules | overall |" in text and "| turn limit |" not in text
     assert "| differs in | paper | here |" in text and "GPT-4 at temperature 0" in text
@@ -121,12 +121,12 @@ def test_tables_name_sources_and_differences(study: tuple[Store, list[Condition]
 
 
 def test_figures_have_every_condition(study: tuple[Store, list[Condition]], tmp_path: Path) -> None:
-    files = figures(*study, tmp_path, ("svg",))
+    files = figures(compared(*study), tmp_path, ("svg",))
     names = {file.stem for file in files}
     assert {"paper_goal", "paper_words", "paper_first_mention", "paper_deals", "paper_histogram"} <= names
     for file in files:
         assert "agents-ft" in file.read_text(), file.name
-    again = figures(*study, tmp_path / "b", ("svg",))
+    again = figures(compared(*study), tmp_path / "b", ("svg",))
     assert [file.read_bytes() for file in files] == [file.read_bytes() for file in again]
 
 
@@ -165,7 +165,7 @@ def test_choices_of_raters_and_judges_are_rows(
     assert pairs <= {line.what for line in judged["naturalness"]}
     assert "goal" in {line.what for line in judged["dimensions"]}
     assert any("scale" not in panels["goal"].differs(line) for line in judged["goal"])
-    names = {file.stem for file in figures(store, conditions, tmp_path / "f", ("svg",))}
+    names = {file.stem for file in figures(compared(store, conditions), tmp_path / "f", ("svg",))}
     assert {"paper_naturalness", "paper_dimensions"} <= names
 
 

@@ -139,12 +139,13 @@ def _write_reports(store: Store, folder: Path, played: Sequence[StudiedModel], f
     for number, each in enumerate(played, start=1):
         conditions, end = each.conditions(store), _numbered(number)
         beside += [f"**{each.model}**", ""] if len(played) > 1 else []
-        beside += [*paper.tables(store, conditions, failed), ""]
+        compared = paper.compared(store, conditions, failed)
+        beside += [*paper.markdown(compared), ""]
         arms = [one for one in conditions if one.run_id != each.runs["compare"]]
         page = render(of(store, Ask(each.runs["compare"], arms, talks=True)))
         (folder / f"report{end}.html").write_text(page, encoding="utf-8")
         if find_spec("matplotlib"):
-            paper.figures(store, conditions, folder / f"figures{end}", failed=failed)
+            paper.figures(compared, folder / f"figures{end}")
     return beside[:-1]
 
 

@@ -54,17 +54,12 @@ class Compared:
     conditions: Mapping[str, Condition]
 
 
-def tables(store: Store, conditions: Sequence[Condition], failed: Collection[str] = ()) -> list[str]:
-    """Return the paper's tables and figures beside ours as lines of Markdown, without the scores of `failed` judges.
+def compared(store: Store, conditions: Sequence[Condition], failed: Collection[str] = ()) -> Compared:
+    """Return the panels, the differences of task, and the conditions by the names of their columns.
 
     A condition stands in the paper's column of its label or mode: agents, mindreaders, script, agents-ft. Others have
-    columns of their own.
+    columns of their own. The scores of `failed` judges are left out.
     """
-    return markdown(compared(store, conditions, failed))
-
-
-def compared(store: Store, conditions: Sequence[Condition], failed: Collection[str] = ()) -> Compared:
-    """Return the panels, the differences of task, and the conditions by the names of their columns."""
     names = column_names(conditions)
     found = ours.read(store, names)
     judges = [judge for judge in ours.judges_of(found) if judge not in failed]
@@ -198,20 +193,13 @@ Group = tuple[str, list[Quantity], list[Quantity]]
 """A quantity, with the paper's lines and ours."""
 
 
-def figures(
-    store: Store,
-    conditions: Sequence[Condition],
-    folder: Path,
-    forms: Iterable[str] = ("svg", "png"),
-    failed: Collection[str] = (),
-) -> list[Path]:
+def figures(data: Compared, folder: Path, forms: Sequence[str] = ("svg", "png")) -> list[Path]:
     """Write each panel as a figure, the paper's values left and ours right, and return the files.
 
     Raises InvalidInput without matplotlib.
     """
     draw.ready()
-    made = drawn(compared(store, conditions, failed))
-    return draw.save([(f"paper_{name}", figure) for name, figure in made], folder, tuple(forms))
+    return draw.save([(f"paper_{name}", figure) for name, figure in drawn(data)], folder, forms)
 
 
 def drawn(data: Compared) -> Iterator[tuple[str, Any]]:
