@@ -24,18 +24,13 @@ from localsim.evaluators.leaks import Leaks
 from localsim.families import FAMILIES, in_order
 from localsim.leakage.detector import LeakageDetector
 from localsim.reports import paper
+from localsim.reports.paper.beside import Compared
 from localsim.runs import runner
 from localsim.runs.scheduler import Watcher
 from localsim.store.database import Store
 from localsim.study import ARMS, NONE, Size, Study, Taught, run_study
 from localsim.study import run as running
-from localsim.study.design import (
-    JUDGED,
-    MODES,
-    QUESTIONS,
-    SOLVABLE,
-    taught_scenarios,
-)
+from localsim.study.design import JUDGED, MODES, QUESTIONS, SOLVABLE, taught_cells
 from localsim.study.differences import BOTH, CAUSES, EVERY
 from localsim.study.equal import Amount
 from localsim.study.lessons import Lesson
@@ -51,7 +46,7 @@ PLAYERS = {
 }
 
 
-TABLES = paper.tables
+COMPARED = paper.compared
 
 
 class Players:
@@ -84,8 +79,8 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def simplify(patch: pytest.MonkeyPatch) -> None:
     """Leave out the paper's tables and figures, and search for leaks by words alone."""
-    patch.setattr(paper, "tables", lambda *_: [])
-    patch.setattr(paper, "figures", lambda *_, **__: [])
+    patch.setattr(paper, "compared", lambda *_: Compared([], {}, {}))
+    patch.setattr(paper, "figures", lambda *_: [])
     by_words = LeakageDetector(letters, use_reader=False)
     patch.setattr(leaks, "Leaks", lambda store, weights: Leaks(store, by_words.having(weights)))
 
@@ -121,10 +116,9 @@ def study_in(folder: Path, **changes: Any) -> Study:
 def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     """A whole study with a twin, in its folder."""
     folder = tmp_path_factory.mktemp("study")
-    real = paper.tables
     with pytest.MonkeyPatch.context() as patch:
         simplify(patch)
-        patch.setattr(paper, "tables", real)
+        patch.setattr(paper, "compared", COMPARED)
         return folder, run_study(study_in(folder, twin="scripted:peeks-100"), teacher=Players())
 
 
@@ -142,7 +136,7 @@ def test_every_condition_plays_the_same_scenarios_and_lessons_are_from_others(do
         assert units[stage] == units["compare"]
     lessons = {row["scenario_id"] for row in units["teach"]}
     assert not lessons & {row["scenario_id"] for row in units["compare"]}
-    assert {each.scenario.id for each in taught_scenarios(SIZE)} == lessons
+    assert set(taught_cells(SIZE)) == lessons
 
 
 def test_rows_are_shown_together_and_by_task(done: tuple[Path, Any]) -> None:
@@ -273,7 +267,7 @@ def test_naturalness_compares_conditions_of_several_runs(
     """A judge that prefers long conversations chooses by length; one that picks a place is warned of."""
     folder = shutil.copytree(done[0], tmp_path / "study")
     monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(judging(prefer)))
-    monkeypatch.setattr(paper, "tables", TABLES)
+    monkeypatch.setattr(paper, "compared", COMPARED)
     study = study_in(folder, twin="scripted:peeks-100", judge="scripted:judge")
     data = run_study(study, teacher=Players())
     model = data["models"][0]

@@ -207,7 +207,8 @@ def control_plan(study: Study, player: str) -> Plan:
 def teach_plan(study: Study, model: str) -> Plan:
     """Return the plan of the episodes to teach on: the modes of the arms on the same scenarios."""
     size, modes = study.size, taught_in(study.arms)
-    return Plan(taught_scenarios(size), modes, model=model, episodes=size.learnt_episodes, seed=study.seed)
+    scenarios = tuple(loaded for loaded, _ in _scenarios(LEARNT_FROM, size.learnt))
+    return Plan(scenarios, modes, model=model, episodes=size.learnt_episodes, seed=study.seed)
 
 
 def taught_in(arms: Iterable[Arm]) -> tuple[Mode, ...]:
@@ -245,11 +246,6 @@ def _situations(count: int) -> tuple[LoadedScenario, ...]:
     tasks = draw_sample(ceil(count / len(shipped_files("situations"))), seed=1).tasks
     chosen = random.Random(1).sample(tasks, count)
     return tuple(find_scenarios(sorted(task.reference for task in chosen)))
-
-
-def taught_scenarios(size: Size) -> tuple[LoadedScenario, ...]:
-    """Return the scenarios of the episodes to teach on."""
-    return tuple(loaded for loaded, _ in _scenarios(LEARNT_FROM, size.learnt))
 
 
 def taught_cells(size: Size) -> dict[str, tuple[str, str]]:

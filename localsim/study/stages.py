@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from localsim.errors import Interrupted, InvalidInput
@@ -53,27 +54,18 @@ class Session:
         return panel_on(self.cluster)
 
     def stage(self, title: str, plan: Plan) -> str:
-        """Simulate a plan, or continue it, and return the id of its run."""
-        episodes = len(plan.specs())
+        """Simulate a plan, search it for leaks, and return the run's id; an earlier run is reused or resumed.
+
+        Runs by other model files or prompts than the present ones are ignored.
+        """
+        episodes, earlier = len(plan.specs()), _last_alike(plan, self.store)
         self.say(f"== {title}: {episodes} episodes")
-        with self.watch(title, episodes) as watcher:
-            return simulated(plan, self.store, watcher, self.say, self.cluster)
-
-
-def simulated(plan: Plan, store: Store, watcher: Watcher, say: Notify, cluster: str | None = None) -> str:
-    """Simulate a plan, search it for leaks, and return the run's id; an earlier run is reused or resumed.
-
-    Runs by other model files or prompts than the present ones are ignored.
-    """
-    earlier = _last_alike(plan, store)
-    if earlier is None:
-        done = runner.start(plan, store, watcher, say, leaks=True, cluster=cluster)
-    else:
-        # A complete run is only scored.
-        done = runner.resume(earlier, store, watcher, say, leaks=True, cluster=cluster)
-    if done.summary.stopped or not done.in_database:
-        raise Interrupted("stopped before the end", hint="repeat the command to continue the study")
-    return done.run_id
+        played = partial(runner.start, plan) if earlier is None else partial(runner.resume, earlier)
+        with self.watch(title, episodes) as watcher:  # a complete run is only scored
+            done = played(self.store, watcher, self.say, leaks=True, cluster=self.cluster)
+        if done.summary.stopped or not done.in_database:
+            raise Interrupted("stopped before the end", hint="repeat the command to continue the study")
+        return done.run_id
 
 
 def _last_alike(plan: Plan, store: Store) -> str | None:
