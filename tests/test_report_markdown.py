@@ -9,7 +9,7 @@ from pathlib import Path
 from localsim.reports.card import card
 from localsim.reports.compose.alone import report
 from localsim.reports.render.markdown import as_markdown, card_as_markdown, table
-from localsim.reports.sections import measure_table
+from localsim.reports.validity.head import measure_table
 from localsim.runs.runner import Plan, start
 from localsim.store.database import Store
 from localsim.store.queries.reports import Leak

@@ -10,16 +10,15 @@ from typing import Any
 from localsim import paths
 from localsim.annotation import agreement, leak_judges
 from localsim.conversation.grants import condition_name
-from localsim.conversation.measures import Measure
 from localsim.conversation.wording.wordings import counted
 from localsim.families import family_of, in_order, title_of
 from localsim.models.registry import labelled
 from localsim.reports.compose.alone import foremost
-from localsim.reports.document import Cell, Column, Count, Report, Run, Section, Table, Term
+from localsim.reports.document import Cell, Report, Run, Section, Table
 from localsim.reports.evidence import interviews, rubrics
 from localsim.reports.figures import references
 from localsim.reports.measures import INTERVALS
-from localsim.reports.results import Result, shown
+from localsim.reports.results import shown
 from localsim.reports.validity import correction, head, instruments, judges, robustness
 from localsim.runs.plan import command_of, outcomes_of
 from localsim.runs.telling import of_people
@@ -56,7 +55,7 @@ def measures(data: Report, *, published: bool) -> Iterator[Section]:
         models = {row.model for row in rows}
         title = f"All measures of {title_of(family_of(family))}"
         title += "" if len(models) > 1 else f" ({labelled(*models)})"
-        table = measure_table(rows, shown(data.measures, rows), data.references, published=published)
+        table = head.measure_table(rows, shown(data.measures, rows), data.references, published=published)
         yield Section(title, [table], references.sentences(data.references, family))
 
 
@@ -66,32 +65,9 @@ def games(data: Report) -> Iterator[Table]:
         rows = [row for row in data.comparison if row.family == family and not row.other]
         keys = {measure.key for measure in family_of(family).measures}
         own = [measure for measure in shown(data.measures, rows) if measure.key in keys]
-        table = measure_table(rows, own, data.references, published=False)
+        table = head.measure_table(rows, own, data.references, published=False)
         title = f"{title_of(family_of(family))}: measures beside {references.heading(data.references, family)} play"
         yield replace(table, title=title, notes=references.sentences(data.references, family))
-
-
-def measure_table(
-    rows: Sequence[Result], of: Sequence[Measure], played: Sequence[Any] = (), *, published: bool = True
-) -> Table:
-    """Return the measures `of` by condition, with intervals, and below some of them other values.
-
-    These are the paper's, and those of the players in `played` (rows of `references`).
-    """
-    several = len({row.model for row in rows}) > 1
-    columns = [Column.of_row(row, labelled(row.model, whole=False) if several else "") for row in rows]
-    lines: list[tuple[Cell, ...]] = [(Term("completed"), *map(Count.of_row, rows))]
-    for measure in of:
-        lines.append((Term(measure.heading, measure.key), *(head.cell(measure, row) for row in rows)))
-        if texts := references.beside(played, measure, rows):
-            named = references.heading(played, rows[0].family)
-            lines.append((Term(named, measure.key, measure.heading), *texts))
-        paper = measure.published if published else {}
-        if paper.keys() & {row.condition for row in rows}:
-            values = (paper.get(row.condition) for row in rows)
-            term = Term("paper, GPT-3.5", measure.key, measure.heading)
-            lines.append((term, *("" if value is None else f"{value:g}" for value in values)))
-    return Table("", ["", *columns], lines)
 
 
 def asked(data: Report) -> Iterator[Section]:
@@ -261,11 +237,8 @@ def _episodes(data: Report) -> str:
     rest = data.run.episodes_planned - completed - failed
     told = f"{data.run.episodes_planned} planned, {completed} completed, {failed} failed"
     broken = data.run.status == "finished" and of_people(data.run.repro, data.run.models)
-    return (
-        told
-        + (f", {rest} {'broken off' if broken else 'missing or interrupted'}" if rest > 0 else "")
-        + f"; run {data.run.status}"
-    )
+    told += f", {rest} {'broken off' if broken else 'missing or interrupted'}" if rest > 0 else ""
+    return f"{told}; run {data.run.status}"
 
 
 def _settings(run: Run) -> Iterator[tuple[str, str]]:

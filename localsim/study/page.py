@@ -12,8 +12,8 @@ from localsim.reports.comparison import Compared
 from localsim.reports.document import Section, Table
 from localsim.reports.render.markdown import table
 from localsim.reports.results import shown
-from localsim.reports.sections import measure_table
 from localsim.reports.validity.findings import Difference, Finding, Headline, effects, finding
+from localsim.reports.validity.head import measure_table
 from localsim.reports.validity.instruments import sentences as errors
 from localsim.reports.validity.judges import sentence as rate_sentence
 from localsim.stats import text_of

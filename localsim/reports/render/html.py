@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -71,7 +71,10 @@ def render(data: Report, back: str = "") -> str:
         others=[row for row in legend.values() if row.twin and (row.other_run or not row.see)],
         notes=head.notes(data),
         places={each.model: f"model-{number}" for number, each in enumerate(each for each in heads if each.notes)},
-        families=list(_families(data)),
+        families=[
+            _family(name, data, [each for each in heads if each.family == name])
+            for name in in_order(row.family for row in data.comparison)
+        ],
         counts={"completed": completed, "failed": failed, "rest": planned - completed - failed},
         resumable=failed < planned and not of_people(data.run.repro, data.run.models),
         sections=list(sections.on_page(data)),
@@ -187,14 +190,8 @@ def _caption(data: Report) -> str:
 # ---- a family ------------------------------------------------------------------------------------------------------
 
 
-def _families(data: Report) -> Iterator[dict[str, Any]]:
-    """Yield for each family what the template says about it: head, tables, charts, remarks, quoted leaks and talks."""
-    heads = head.tables(data)
-    for name in in_order(row.family for row in data.comparison):
-        yield _part(name, data, [each for each in heads if each.family == name])
-
-
-def _part(name: str, data: Report, heads: Sequence[head.Head]) -> dict[str, Any]:
+def _family(name: str, data: Report, heads: Sequence[head.Head]) -> dict[str, Any]:
+    """Return what the template says about a family: head, tables, charts, remarks, quoted leaks and talks."""
     family, rows = family_of(name), [row for row in data.comparison if row.family == name]
     models = {row.model for row in rows}
     leaks = [leak for leak in data.leaks if leak.family == name]
@@ -213,7 +210,7 @@ def _part(name: str, data: Report, heads: Sequence[head.Head]) -> dict[str, Any]
         "about": family.about,
         "heads": heads,
         "rows": rows,
-        "table": sections.measure_table(rows, columns, data.references, published=False),
+        "table": head.measure_table(rows, columns, data.references, published=False),
         "same": same,  # lines about the measures that do not differ
         "terms": terms,
         "model": labelled(*models) if len(models) == 1 else "",

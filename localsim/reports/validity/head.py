@@ -17,7 +17,7 @@ from localsim.families import family_of, in_order
 from localsim.families.base import SUCCESS
 from localsim.models.registry import labelled
 from localsim.reports.document import Cell, Column, Count, Report, Run, Table, Term
-from localsim.reports.figures.references import beside, heading, sentences
+from localsim.reports.figures.references import Reached, beside, heading, sentences
 from localsim.reports.results import Result, shown
 from localsim.runs.plan import outcomes_of
 from localsim.runs.telling import of_people
@@ -66,19 +66,41 @@ def tables(data: Report) -> list[Head]:
                 some = own[start : start + WIDE]
                 fresh = [text for text in of_model(data, model) if text not in told]
                 told.update(fresh)
-                counts: tuple[Cell, ...] = (Term("conversations"), *map(Count.of_row, some))
-                lines = [counts]
-                for measure in measures:
-                    lines.append((Term(measure.heading, measure.key), *(cell(measure, row) for row in some)))
-                    if texts := beside(data.references, measure, some):
-                        named = Term(heading(data.references, family), measure.key, measure.heading)
-                        lines.append((named, *texts))
-                found.append(Head(family, model, run_id, Table("", ["", *map(Column.of_row, some)], lines), fresh))
+                table = measure_table(some, measures, data.references, published=False, counted_as="conversations")
+                found.append(Head(family, model, run_id, table, fresh))
         same = left_out(data, family)
         if any(each.table.beside for each in found[first:]):
             same += sentences(data.references, family)[:1]
         found[-1] = replace(found[-1], same=same, closing=closing(data, family))
     return found
+
+
+def measure_table(
+    rows: Sequence[Result],
+    of: Sequence[Measure],
+    played: Sequence[Reached] = (),
+    *,
+    published: bool = True,
+    counted_as: str = "completed",
+) -> Table:
+    """Return the measures `of` by condition, with intervals, and below some of them other values.
+
+    These are the paper's, and those of the players in `played`. The first line is the number of conversations.
+    """
+    several = len({row.model for row in rows}) > 1
+    columns = [Column.of_row(row, labelled(row.model, whole=False) if several else "") for row in rows]
+    lines: list[tuple[Cell, ...]] = [(Term(counted_as), *map(Count.of_row, rows))]
+    for measure in of:
+        lines.append((Term(measure.heading, measure.key), *(cell(measure, row) for row in rows)))
+        if texts := beside(played, measure, rows):
+            named = heading(played, rows[0].family)
+            lines.append((Term(named, measure.key, measure.heading), *texts))
+        paper = measure.published if published else {}
+        if paper.keys() & {row.condition for row in rows}:
+            values = (paper.get(row.condition) for row in rows)
+            term = Term("paper, GPT-3.5", measure.key, measure.heading)
+            lines.append((term, *("" if value is None else f"{value:g}" for value in values)))
+    return Table("", ["", *columns], lines)
 
 
 def brief(data: Report) -> Iterator[Table]:
