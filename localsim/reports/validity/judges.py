@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from localsim import stats
 from localsim.conversation.episode import CONDITIONS
@@ -191,7 +191,12 @@ class Rate:
 
 def rates(store: Store, run_id: str) -> list[Rate]:
     """Return the rates of each judge and two conditions of which one is of this run."""
-    found = _values(queries.choices(store, [run_id]), lambda each: (each.run_id != run_id, each.run_id, in_order(each)))
+
+    def ordered(*pair: Condition) -> Pair:
+        one, other = sorted(pair, key=lambda each: (each.run_id != run_id, each.run_id, in_order(each)))
+        return one, other
+
+    found = _values(queries.choices(store, [run_id]), ordered)
     return _rates(found, names_of(each for pairs in found.values() for pair in pairs for each in pair))
 
 
@@ -200,36 +205,29 @@ def rates_between(store: Store, pairs: Sequence[Pair]) -> list[Rate]:
     every = list(dict.fromkeys(each for pair in pairs for each in pair))
     wanted = {frozenset(pair): pair for pair in pairs}
     choices = queries.choices(store, list(dict.fromkeys(each.run_id for each in every)))
-    found: Values = {}
-    for judge, by_pair in _values(choices, lambda each: (each.run_id, in_order(each))).items():
-        turned = {}
-        for pair, groups in by_pair.items():
-            if first := wanted.get(frozenset(pair)):
-                same = first == pair
-                turned[first] = {name: own if same else [1 - value for value in own] for name, own in groups.items()}
-        if turned:
-            found[judge] = {pair: turned[pair] for pair in wanted.values() if pair in turned}
-    return _rates(found, names_of(every))
+    found = _values(choices, lambda *pair: wanted.get(frozenset(pair)))
+    by_judge = {judge: {pair: own[pair] for pair in pairs if pair in own} for judge, own in found.items()}
+    return _rates(by_judge, names_of(every))
 
 
-def _values(choices: Sequence[queries.Choice], place: Callable[[Condition], Any]) -> Values:
-    """Return the choices of the first condition (1, 0 or .5); the first of a pair has the lesser place."""
+def _values(choices: Sequence[queries.Choice], ordered: Callable[[Condition, Condition], Pair | None]) -> Values:
+    """Return the choices of the first condition (1, 0 or .5); `ordered` gives a pair its order, None leaves it out."""
     found: Values = {}
     seen = set()
     for row in choices:
-        one, other = row.condition, _other(row)
-        if other is None:
+        other = _other(row)
+        pair = None if other is None else ordered(row.condition, other)
+        if pair is None:
             continue
-        turned = place(other) < place(one)
+        turned = pair[0] != row.condition
         if row.other_id is None and turned:
             continue  # within a run both directions are stored
         both = frozenset((row.evaluator, row.episode_id, row.other_id))
         if row.other_id is not None and both in seen:
             continue
         seen.add(both)
-        pair, value = ((other, one), 1 - row.value) if turned else ((one, other), row.value)
         groups = found.setdefault(row.evaluator, {}).setdefault(pair, {})
-        groups.setdefault(row.scenario_id, []).append(value)
+        groups.setdefault(row.scenario_id, []).append(1 - row.value if turned else row.value)
     return found
 
 
