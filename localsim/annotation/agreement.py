@@ -14,11 +14,12 @@ from itertools import combinations
 
 from localsim.annotation import measures, results
 from localsim.annotation.items import TASKS, Selection, of_run
-from localsim.annotation.measures import Alpha
+from localsim.annotation.measures import Alpha, Mean
 from localsim.annotation.records import MADE_BY
 from localsim.annotation.records import rows as stored_rows
 from localsim.annotation.results import Agreement, Counts, Dimensions, Disclosures, Pairs, Preferred
 from localsim.conversation.wording.wordings import counted
+from localsim.evaluators.choosing import AGAINST
 from localsim.evaluators.judge import DIMENSIONS
 from localsim.stats import grouped, holm, share, text_of
 from localsim.store.conditions import Condition, in_order, names_of
@@ -37,7 +38,7 @@ ENOUGH = 20
 """Fewest judgements for which the sentences rank the modes."""
 TIE = "tie"
 NOT_DISCLOSED = "none"
-_NATURAL, _JUDGE, _AGAINST = "naturalness.", "judge.", "natural_against_"
+_NATURAL, _JUDGE = "naturalness.", "judge."
 
 
 def agreement(
@@ -194,9 +195,9 @@ def _natural_judge(
     judge: str, votes: Sequence[Vote], scores: Mapping[tuple[str, str | None, str], float]
 ) -> results.NaturalJudge:
     values = {
-        (episode, name.removeprefix(_AGAINST)): value
+        (episode, name.removeprefix(AGAINST)): value
         for (episode, _, name), value in scores.items()
-        if name.startswith(_AGAINST)
+        if name.startswith(AGAINST)
     }
     both = []
     for item, own in grouped((vote.answer.item_id, vote) for vote in votes).items():
@@ -245,7 +246,8 @@ def _dimension(dimension: str, rows: Sequence[Answer], names: Names, scores: Sco
         judges.append(results.Correlated(judge.removeprefix(_JUDGE), *measures.correlation(shared)))
     given = sum(map(len, marks.values()))
     agreed = measures.alpha(list(marks.values()), "interval")
-    return results.Dimension(dimension, given, agreed, measures.mean_by(by_condition), judges)
+    means = {name: Mean(statistics.fmean(own), len(own)) for name, own in by_condition.items() if own}
+    return results.Dimension(dimension, given, agreed, means, judges)
 
 
 # ---- disclosures ---------------------------------------------------------------------------------------------------

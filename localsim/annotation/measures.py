@@ -189,8 +189,3 @@ class Mean:
 
     mean: float
     n: int
-
-
-def mean_by(values: Mapping[str, Sequence[float]]) -> dict[str, Mean]:
-    """Return the mean of each name that has values."""
-    return {name: Mean(sum(found) / len(found), len(found)) for name, found in values.items() if found}

@@ -244,11 +244,9 @@ def _features(loaded: Sequence[LoadedScenario], run: Run) -> list[str]:
 def _each(said: Mapping[str, str]) -> str:
     """Return what is said of families, in one part where it is the same of all."""
     kinds = grouped((what, name) for name, what in said.items())
-    return (
-        "; ".join(kinds)
-        if len(kinds) == 1
-        else "; ".join(f"{what} ({', '.join(names)})" for what, names in kinds.items())
-    )
+    if len(kinds) == 1:
+        return "; ".join(kinds)
+    return "; ".join(f"{what} ({', '.join(names)})" for what, names in kinds.items())
 
 
 def missing(card: dict[str, Any]) -> list[str]:

@@ -420,12 +420,9 @@ def why_nothing(store: Store, chosen: Sequence[Choice]) -> Iterator[str]:
 def _off_centre(row: Compared) -> bool:
     """Return True if the printed ends of a share's interval are not equally far from the difference."""
     low, high = row.test.low, row.test.high
-    return (
-        row.measure.kind == "share"
-        and low is not None
-        and high is not None
-        and (abs((low + high) / 2 - row.test.difference) >= 0.01)
-    )
+    if row.measure.kind != "share" or low is None or high is None:
+        return False
+    return abs((low + high) / 2 - row.test.difference) >= 0.01
 
 
 def remarks(rows: Sequence[Compared]) -> Iterator[str]:

@@ -260,9 +260,8 @@ def estimate(measure: Measure, cell: Cell) -> stats.Estimate:
 def number(measure: Measure, cell: Cell) -> Number:
     """Return a measure of one cell as a report shows it, rounded to four places."""
     own = of_family(measure, cell.family)
-    value, low, high = (None if end is None else round(end, 4) for end in estimate(measure, cell)[:3])
     judged = cell.judged(own) if measure.kind == "position" or measure.summed == "excess" else None
-    return Number(measure.kind, value, low, high, judged, cell.alike(own))
+    return Number(measure.kind, *estimate(measure, cell).rounded(), judged, cell.alike(own))
 
 
 def as_json(measure: Measure) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
 from typing import NamedTuple
 
 Block = Sequence[Sequence[float]]
@@ -38,18 +39,18 @@ def crossed(blocks: Mapping[str, Block]) -> Crossed | None:
     if len(tables) < 2 or len(tables[0][0]) < 2:
         return None
     variants, scenarios, units = len(tables[0][0]), len(tables), sum(map(len, tables))
-    means = [[_mean(column) for column in zip(*table, strict=True)] for table in tables]
+    means = [[fmean(column) for column in zip(*table, strict=True)] for table in tables]
     of_variant = [
         math.fsum(len(table) * mean[place] for table, mean in zip(tables, means, strict=True)) / units
         for place in range(variants)
     ]
-    overall = _mean(of_variant)
+    overall = fmean(of_variant)
     between = math.fsum(
-        variants * len(table) * (_mean(mean) - overall) ** 2 for table, mean in zip(tables, means, strict=True)
+        variants * len(table) * (fmean(mean) - overall) ** 2 for table, mean in zip(tables, means, strict=True)
     ) / (scenarios - 1)
     by_variant = units * math.fsum((mean - overall) ** 2 for mean in of_variant) / (variants - 1)
     together = math.fsum(
-        len(table) * (mean[place] - _mean(mean) - of_variant[place] + overall) ** 2
+        len(table) * (mean[place] - fmean(mean) - of_variant[place] + overall) ** 2
         for table, mean in zip(tables, means, strict=True)
         for place in range(variants)
     ) / ((scenarios - 1) * (variants - 1))
@@ -76,7 +77,7 @@ def _within(tables: Sequence[Block], means: Sequence[Sequence[float]]) -> tuple[
     of_seed = rest = 0.0
     for table, mean in zip(tables, means, strict=True):
         for row in table:
-            off = _mean(row) - _mean(mean)
+            off = fmean(row) - fmean(mean)
             of_seed += len(row) * off**2
             rest += math.fsum((value - one - off) ** 2 for value, one in zip(row, mean, strict=True))
     return of_seed, rest
@@ -88,9 +89,5 @@ def pooled(found: Iterable[Crossed]) -> Crossed | None:
     chosen = [one for one in every if one.repeated] or every
     if not chosen:
         return None
-    means = (None if None in parts else max(0.0, _mean(parts)) for parts in zip(*chosen, strict=True))
+    means = (None if None in parts else max(0.0, fmean(parts)) for parts in zip(*chosen, strict=True))
     return Crossed._make(means)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)

@@ -36,6 +36,11 @@ class Estimate(NamedTuple):
     high: float | None
     n: int
 
+    def rounded(self) -> tuple[float | None, float | None, float | None]:
+        """Return the value and the ends, rounded to four places."""
+        value, low, high = (None if end is None else round(end, 4) for end in self[:3])
+        return value, low, high
+
 
 NOTHING = Estimate(None, None, None, 0)
 

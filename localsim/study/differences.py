@@ -19,7 +19,7 @@ from localsim.families import in_order
 from localsim.families.base import SUCCESS
 from localsim.reports.comparison import Unit, differences_of, values_of
 from localsim.reports.validity.findings import LEVEL, Difference, finding
-from localsim.reports.validity.headline import AUTHORSHIP, INFORMATION, PEEKING
+from localsim.reports.validity.headline import AUTHORSHIP, INFORMATION, LENGTH, PEEKING
 from localsim.runs.plan import CONTRASTS
 from localsim.store.conditions import Condition
 from localsim.store.database import Store
@@ -112,12 +112,11 @@ def tasks_in_order(names: Iterable[str]) -> list[str]:
 
 # ---- null and gain -------------------------------------------------------------------------------------------------
 
-TURNS = "turns"
-MARGINS = {SUCCESS.key: 0.1, TURNS: 2.0, PEEKING: 0.1}
+MARGINS = {SUCCESS.key: 0.1, LENGTH: 2.0, PEEKING: 0.1}
 """Key of each compared measure -> the margin within which a difference counts as none: a tenth of the range of success
 and of a conversation's 20 turns. Peeking is 0 by chance and 1 if it is sure; its margin is a tenth of this distance.
 """
-PRIMARY = (SUCCESS.key, TURNS)
+PRIMARY = (SUCCESS.key, LENGTH)
 """Keys of the primary measures."""
 BOTH = "twin - model"
 """Name of the difference of two differences."""

@@ -23,8 +23,8 @@ from localsim.models.registry import constructed, taught
 from localsim.reports.comparison import Unit, compare, completed
 from localsim.reports.compose.alone import report
 from localsim.reports.document import Aloud, Report
-from localsim.reports.validity.findings import LEVEL, Answer, Bar, Finding
-from localsim.reports.validity.headline import INFORMATION, SUCCESS, headline
+from localsim.reports.validity.findings import LEVEL, NIL, Answer, Bar, Finding
+from localsim.reports.validity.headline import INFORMATION, LENGTH, SUCCESS, headline
 from localsim.reports.validity.robustness import sign_turns
 from localsim.runs.plan import CONTRASTS
 from localsim.store.conditions import Condition
@@ -32,12 +32,9 @@ from localsim.store.database import Store
 
 Units = dict[str, set[Unit]]
 """Family -> scenarios and seeds."""
-TURNS = "turns"
-GAIN = {SUCCESS: 1, TURNS: -1}
+GAIN = {SUCCESS: 1, LENGTH: -1}
 """Measures whose better direction is known: more success, fewer turns. Only they can show a gain."""
 MEANING = "A gain is more success, or fewer turns."
-_NIL = 1e-9
-"""A difference below this is an error of rounding in the computer."""
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 
@@ -218,7 +215,7 @@ def _amounts(told: Told) -> str:
     found, success = told.found, told.answer.success
     if found.verdict == "withheld":
         return f"in {told.title}, it depends on the wording of the prompts"
-    size = _signed(told, found.difference) if abs(found.difference) > _NIL else "no difference"
+    size = _signed(told, found.difference) if abs(found.difference) > NIL else "no difference"
     change = f"{size} in {told.title}"
     if success and not _direction(told) and _direction_of_success(told):
         first, second = _texts(success.levels, 100, 0)
@@ -307,7 +304,7 @@ def _finding(told: Told) -> Iterator[str]:
     elif told.about.key == SUCCESS:
         unit = "% of its conversations"
     first, second = (text + unit for text in _texts(told.found.levels, factor, decimals))
-    did = {SUCCESS: "succeeded in", TURNS: "took"}.get(told.about.key, "had")
+    did = {SUCCESS: "succeeded in", LENGTH: "took"}.get(told.about.key, "had")
     yield f"In {told.title}, {told.model} {did} {first} as agents and {second} as mindreaders."
     yield from _verdict(told)
     if told.about.key != SUCCESS and told.answer.success:
@@ -445,7 +442,7 @@ def _number(count: int) -> str:
 def _texts(levels: Sequence[float], factor: int, decimals: int) -> tuple[str, str]:
     """Return two values as numbers; they get more decimals until they differ, if they do."""
     first, second = (factor * level for level in levels)
-    if abs(second - first) < _NIL:
+    if abs(second - first) < NIL:
         return f"{first:.{decimals}f}", f"{first:.{decimals}f}"
     while True:
         texts = f"{first:.{decimals}f}", f"{second:.{decimals}f}"
@@ -463,12 +460,12 @@ def _amount(told: Told, value: float) -> str:
 
 def _size(value: float, decimals: int) -> str:
     """Return a number; it gets more decimals until it is not 0, if it is not."""
-    while value > _NIL and not float(f"{value:.{decimals}f}"):
+    while value > NIL and not float(f"{value:.{decimals}f}"):
         decimals += 1
     return f"{value:.{decimals}f}"
 
 
 def _signed(told: Told, value: float) -> str:
     """Return a difference in words, such as "4.1 turns fewer"."""
-    less = "fewer" if told.about.key == TURNS else "less"
+    less = "fewer" if told.about.key == LENGTH else "less"
     return f"{_amount(told, value)} {'more' if value > 0 else less}"

@@ -178,11 +178,10 @@ class Bank:
     def pass_variances(self) -> dict[str, Variance]:
         """Topic -> the variance over people of their shares of answers that pass, where offence was scored."""
         people = [stats.grouped((_topic(each), each) for each in person.asked) for person in self.others]
-        found = {}
+        found: dict[str, Variance] = {}
         for topic in dict.fromkeys(topic for own in people for topic in own if topic) if self.scored else ():
             rates = [rate for own in people if (rate := pass_rate(own.get(topic, ())).value) is not None]
-            if len(rates) > 1:
-                found[topic] = Variance(len(rates), round(fmean(rates), 4), variance(rates))
+            found |= _varying(topic, rates)
         return found
 
     @property
@@ -289,9 +288,8 @@ def _interval(asked: Iterable[Asked]) -> dict[str, float | None]:
     """Return the ends of the 95% interval of accuracy over items."""
     items = _by((each for each in asked if each.answer.right is not None), _item)
     right = {name: [float(each.answer.right or 0) for each in own] for name, own in items.items()}
-    _, low, high, _ = stats.clustered(right, (0.0, 1.0))
-    ends = {"accuracy_low": low, "accuracy_high": high}
-    return {name: None if end is None else round(end, 4) for name, end in ends.items()}
+    _, low, high = stats.clustered(right, (0.0, 1.0)).rounded()
+    return {"accuracy_low": low, "accuracy_high": high}
 
 
 def _by_probability(asked: Iterable[Asked]) -> dict[str, float | None]:
@@ -328,12 +326,14 @@ def pairs(person: Group, plain: Sequence[Asked]) -> Pairs | None:
 
 def variances(groups: Sequence[Group]) -> dict[str, Variance]:
     """Return the sample variance over people, or topics, of each value that at least two of them have."""
-    found = {}
+    found: dict[str, Variance] = {}
     for name in ("accuracy", "abstained", "refusal", "over_refusal", "in_form", "rating"):
-        values = [value for each in groups if (value := each.means[name]) is not None]
-        if len(values) > 1:
-            found[name] = Variance(len(values), round(fmean(values), 4), variance(values))
+        found |= _varying(name, [value for each in groups if (value := each.means[name]) is not None])
     return found
+
+
+def _varying(name: str, values: Sequence[float]) -> dict[str, Variance]:
+    return {name: Variance(len(values), round(fmean(values), 4), variance(values))} if len(values) > 1 else {}
 
 
 def _question(group: Group) -> dict[str, Any]:

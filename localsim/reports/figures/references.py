@@ -83,7 +83,8 @@ def _asked(store: Store, run_id: str, seed: int) -> Iterator[tuple[Reached, str,
             mode, see = ("agents", "") if each.blind else (row.mode, row.see)
             about = (row.family, each.player, each.label, each.why, row.mode, row.see, len(hashes), len(row.hashes))
             name = _name(family, each, (mode, see), hashes, seed)
-            yield Reached(*about), name, None if _kept(name) else _plan(store, each.player, mode, see, hashes, seed)
+            plan = None if recall_object(name) else _plan(store, each.player, mode, see, hashes, seed)
+            yield Reached(*about), name, plan
 
 
 def _plan(store: Store, player: str, mode: str, see: str, hashes: Sequence[str], seed: int) -> Plan:
@@ -92,17 +93,12 @@ def _plan(store: Store, player: str, mode: str, see: str, hashes: Sequence[str],
     return Plan(scenarios, modes, f"scripted:{player}", episodes=episodes, seed=seed, see=(see,) if see else ())
 
 
-def _kept(name: str) -> dict[str, Any] | None:
-    """Return conversations and values from the cache folder; None if they are not there."""
-    return recall_object(name) or None
-
-
 def _reached(about: Reached, name: str, plan: Plan | None) -> Reached:
-    found = _kept(name)  # also what a reference before has just played
-    if found is None and plan is not None:
+    found = recall_object(name)  # also what a reference before has just played
+    if not found and plan is not None:
         found = _values(family_of(about.family), played(plan)[plan.modes[0]])
         remember(name, found)
-    if found is None:
+    if not found:
         return about
     values = {key: Estimate(**each) for key, each in found["values"].items()}
     return replace(about, conversations=found["conversations"], values=values)
@@ -112,11 +108,7 @@ def _values(family: Family, sample: Sample) -> dict[str, Any]:
     """Return conversations and values, as they are kept."""
     cell = Cell(family.name, **vars(sample))
     found = {measure.key: estimate(measure, cell) for measure in family.measures}
-    values = {
-        key: {name: None if part is None else round(part, 4) for name, part in each._asdict().items()}
-        for key, each in found.items()
-        if each.value is not None
-    }
+    values = {key: Estimate(*each.rounded(), each.n)._asdict() for key, each in found.items() if each.value is not None}
     return {"conversations": cell.count("completed"), "values": values}
 
 

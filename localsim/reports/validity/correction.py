@@ -187,8 +187,8 @@ def _rows(
             episodes=len(talks),
             scenarios=len({talk.unit[0] for talk in talks}),
             labelled=len(answers),
-            naive=_rounded(naive(outcomes)),
-            corrected=_rounded(corrected(outcomes)),
+            naive=Number("share", *naive(outcomes).rounded()),
+            corrected=Number("share", *corrected(outcomes).rounded()),
             kinds=kinds_of(used),
             alpha=measures.alpha(list(votes_of(used).values()), "nominal"),
             needed=needed,
@@ -213,11 +213,6 @@ def _needed(
     further = disclosures_from(every, rater)[by_rater[rater] :]
     more = [place for place, item in enumerate(further, start=1) if item.item_id in own - done]
     return more[wanted - len(done) - 1], rater
-
-
-def _rounded(found: Estimate) -> Number:
-    value, low, high = (None if end is None else round(end, 4) for end in found[:3])
-    return Number("share", value, low, high)
 
 
 def _outcome(

@@ -17,7 +17,7 @@ from localsim.conversation.wording.wordings import counted
 LEVEL = 0.05
 Verdict = Literal["found", "exploratory", "not told", "withheld"]
 Role = Literal["primary", "secondary", "exploratory"]
-_NIL = 1e-9
+NIL = 1e-9
 """A difference below this is an error of rounding in the computer."""
 
 
@@ -106,7 +106,7 @@ class Finding:
     @property
     def alike(self) -> bool:
         """True if every scenario differs by the same amount, which is not 0: an interval cannot be computed then."""
-        return self.interval is None and abs(self.difference) > _NIL and not self.too_few
+        return self.interval is None and abs(self.difference) > NIL and not self.too_few
 
     @property
     def doubt(self) -> str:
