@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from localsim.errors import suggest
 
@@ -90,6 +90,11 @@ class Measure:
             object.__setattr__(self, "bounds", (None, 1.0))
         elif self.bounds == (None, None) and self.kind != "number":
             object.__setattr__(self, "bounds", (0.0, 1.0))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the measure as in `report --json`."""
+        names = ("key", "heading", "meaning", "kind", "group", "figure", "head")
+        return {**{name: getattr(self, name) for name in names}, "published": dict(self.published)}
 
     @property
     def is_number(self) -> bool:

@@ -13,7 +13,6 @@ from localsim.conversation.measures import Measure
 from localsim.families import EVERYDAY, family_of, title_of
 from localsim.reports.evidence.playing import SILENT, Playing
 from localsim.reports.evidence.turns import Example
-from localsim.reports.measures import as_json
 from localsim.reports.results import Number, Result
 from localsim.reports.validity.correction import Correction
 from localsim.reports.validity.findings import UNKNOWN, Bar, Headline
@@ -146,7 +145,6 @@ class Report:
         # A report is sent to others, and says nothing of the folders of this machine.
         files = [Path(path).name if Path(path).is_absolute() else path for path in values["run"].get("scenarios", ())]
         values["run"] = {**values["run"], "scenarios": files}
-        values["measures"] = list(map(as_json, self.measures))
         values["comparison"] = [row.as_json(self.measures) for row in self.comparison]
         found: dict[str, Any] = {}
         for name, value in values.items():
@@ -174,7 +172,7 @@ def _without(value: Any, rooted: Sequence[str]) -> Any:
 def _as_json(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return list(map(_as_json, value))
-    if isinstance(value, Result | Measure):
+    if isinstance(value, Result):
         return value
     if hasattr(value, "as_json"):
         return value.as_json()

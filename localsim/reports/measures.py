@@ -9,7 +9,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from localsim import plugins, stats
 from localsim.conversation.measures import Measure
@@ -262,9 +262,3 @@ def number(measure: Measure, cell: Cell) -> Number:
     own = of_family(measure, cell.family)
     judged = cell.judged(own) if measure.kind == "position" or measure.summed == "excess" else None
     return Number(measure.kind, *estimate(measure, cell).rounded(), judged, cell.alike(own))
-
-
-def as_json(measure: Measure) -> dict[str, Any]:
-    """Return a measure as in `report --json`: key, heading, meaning, kind, group, figure, head, published."""
-    fields = {name: getattr(measure, name) for name in ("key", "heading", "meaning", "kind", "group", "figure", "head")}
-    return {**fields, "published": dict(measure.published)}

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import is_dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from localsim import paths
 from localsim.backends.open import is_file, require_models
-from localsim.conversation.measures import Measure
 from localsim.leakage.detector import VERSION as DETECTOR
 from localsim.models.registry import embedding_folder, resolve
 from localsim.reports import paper
-from localsim.reports.measures import as_json, published
+from localsim.reports.measures import published
 from localsim.reports.render.html import render
 from localsim.reports.render.tables import write_sections
 from localsim.reports.report import Ask, of
@@ -62,7 +61,7 @@ def run_study(
         "published": published(),
         "answer": [{"about": part.title, "sentences": part.lines} for part in parts],
     }
-    text = json.dumps(data, default=_json)
+    text = paths.json_text(data, default=str)
     (study.folder / FILE).write_text(text + "\n", encoding="utf-8")
     with store.held() as reads:
         failed = {each.judged.judge for each in models if each.judged and not each.judged.passes}
@@ -74,14 +73,6 @@ def run_study(
     say(f"wrote {study.folder / 'study.md'}, {study.folder / 'report.html'}")
     found: dict[str, Any] = json.loads(text)
     return found
-
-
-def _json(value: Any) -> Any:
-    if isinstance(value, Measure):
-        return as_json(value)
-    if hasattr(value, "as_json"):
-        return value.as_json()
-    return vars(value) if is_dataclass(value) else str(value)
 
 
 def _check(session: Session, teacher: Teacher) -> None:
