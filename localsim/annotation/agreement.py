@@ -276,14 +276,14 @@ def disclosures(
     truth = {(*key, agreed[key]) for key in said if agreed[key] != NOT_DISCLOSED}
     found = {(*key, turn) for key, turn in said.items() if turn != NOT_DISCLOSED}
     same = measures.first_turns(agreed, said, NOT_DISCLOSED)
-    first = same.n, same.kappa, same.first_turn, same.low, same.high
+    first = {name: getattr(same, name) for name in ("n", "kappa", "first_turn", "low", "high")}
     return Disclosures(
         **vars(_counts(rows)),
         facts=len(votes),
         alpha=measures.alpha(list(votes.values()), "nominal"),
         undecided=len(votes) - len(agreed),
         disclosed=sum(turn != NOT_DISCLOSED for turn in agreed.values()),
-        detector=results.Detected(*measures.overlap(truth, found), *first) if said else None,
+        detector=results.Detected(**vars(measures.overlap(truth, found)), **first) if said else None,
         judges=[
             results.JudgedTurns(**vars(measures.first_turns(agreed, own, NOT_DISCLOSED)), judge=judge)
             for judge, own in turns_by_judge(verdicts).items()

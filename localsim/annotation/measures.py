@@ -165,7 +165,8 @@ def majority(votes: Sequence[Hashable]) -> tuple[bool, Any]:
     return (True, value) if 2 * count > len(votes) else (False, None)
 
 
-class Overlap(NamedTuple):
+@dataclass(frozen=True)
+class Overlap:
     """How well a set of findings covers the truth, with all counts; None for an empty base."""
 
     true: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from localsim.annotation.measures import Alpha, FirstTurns, Mean, Strengths
+from localsim.annotation.measures import Alpha, FirstTurns, Mean, Overlap, Strengths
 from localsim.store.conditions import Condition
 
 
@@ -119,15 +119,9 @@ class Dimensions(Counts):
 
 
 @dataclass(frozen=True)
-class Detected:
+class Detected(Overlap):
     """The detector beside the raters: precision, recall and F1 over (fact, turn) pairs, and first turns."""
 
-    true: int
-    said: int
-    both: int
-    precision: float | None
-    recall: float | None
-    f1: float | None
     n: int
     """Facts."""
     kappa: float | None

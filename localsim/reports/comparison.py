@@ -96,17 +96,7 @@ class Compared(Difference):
 
     def as_json(self) -> dict[str, Any]:
         """Return a row of `compare --json`."""
-        names = ("by_construction", "equivalence", "first", "second", "model", "primary", "secondary", "tests", "plays")
-        return {
-            "family": self.family,
-            **{"measure": self.measure.key, "heading": self.measure.heading, "kind": self.measure.kind},
-            **{"contrast": self.contrast, "levels": self.levels},
-            **self.test._asdict(),
-            "p_holm": self.p_holm,
-            **{name: getattr(self, name) for name in names},
-            "equivalence": self.equivalence and self.equivalence._asdict(),
-            **{"unpaired": self.unpaired, "variants": self.variants},
-        }
+        return {**super().as_json(), "equivalence": self.equivalence and self.equivalence._asdict()}
 
 
 def compare(
