@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
@@ -75,9 +75,9 @@ def marked_turns(episode: StoredEpisode, leaks: Sequence[dict[str, Any]] | None 
         mentions = [mention for mention in episode.mentions if mention.turn == row["turn"]]
         marked = marks.of_leaks(row["text"], here) if shown else marks.of_mentions(mentions)
         parts = marks.parts(row["text"], marked)
-        why = [found.get(row["turn"], "") for found in (hits, unjudged)]
-        told = MarkedTurn(in_words(row), colours.get(row["speaker"], 7), parts, mentions, here)
-        turns.append(replace(told, hit=why[0], lucky=bool(why[0]) and is_lucky(episode), unjudged=why[1]))
+        hit = hits.get(row["turn"], "")
+        why = (hit, bool(hit) and is_lucky(episode), unjudged.get(row["turn"], ""))
+        turns.append(MarkedTurn(in_words(row), colours.get(row["speaker"], 7), parts, mentions, here, *why))
     return turns
 
 
