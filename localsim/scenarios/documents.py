@@ -16,7 +16,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from localsim import paths
-from localsim.conversation.rules.values import CONFLICT
+from localsim.conversation.rules.values import CONFLICT, Place
 from localsim.errors import InvalidInput, Problem, ScenarioInvalid, suggest
 
 _LIMIT_BYTES = 1_000_000
@@ -208,28 +208,28 @@ def _compose(text: str, name: str, what: str, typed: Sequence[str]) -> tuple[yam
     if not isinstance(root, yaml.MappingNode):
         return None, [Problem(name, 1, 1, "", f"{what} is a mapping of keys to values")]
     for key, value in root.value:
-        if key.value not in typed:
-            _keep_as_typed(value)
+        for _, node in placed(value) if key.value not in typed else ():
+            if isinstance(node, yaml.ScalarNode) and node.style is None and node.tag in _BARE:
+                node.tag = _TAG + "str"  # pydantic turns it into a number for a field of numbers
     defects = list(_defects(root, name, "", 0))
     if defects:
         return None, defects
-    return root, list(_duplicates(root, name, ""))
+    return root, list(_duplicates(root, name))
 
 
-def _keep_as_typed(node: yaml.Node) -> None:
-    """Make strings of the numbers and booleans in `node`; pydantic turns them into numbers for fields of numbers."""
-    if isinstance(node, yaml.ScalarNode):
-        if node.style is None and node.tag in (_TAG + "int", _TAG + "float", _TAG + "bool"):
-            node.tag = _TAG + "str"
-    else:
-        for item in _children(node):
-            _keep_as_typed(item)
+_BARE = (_TAG + "int", _TAG + "float", _TAG + "bool")
+"""Tags of what is no text unless it stands in quotation marks."""
 
 
-def _children(node: yaml.Node) -> list[yaml.Node]:
+def placed(node: yaml.Node, place: Place = ()) -> Iterator[tuple[Place, yaml.Node]]:
+    """Yield a node and every value below it, each with its place."""
+    yield place, node
     if isinstance(node, yaml.MappingNode):
-        return [part for pair in node.value for part in pair]
-    return list(node.value) if isinstance(node, yaml.SequenceNode) else []
+        for key, value in node.value:
+            yield from placed(value, (*place, key.value))
+    elif isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            yield from placed(item, (*place, index))
 
 
 def _defects(node: yaml.Node, name: str, path: str, depth: int) -> Iterator[Problem]:
@@ -268,20 +268,15 @@ def _defect(node: yaml.Node, depth: int) -> str | None:
     return None
 
 
-def _duplicates(node: yaml.Node, name: str, path: str) -> Iterator[Problem]:
-    if isinstance(node, yaml.SequenceNode):
-        for index, item in enumerate(node.value):
-            yield from _duplicates(item, name, f"{path}[{index}]")
-    elif isinstance(node, yaml.MappingNode):
+def _duplicates(root: yaml.Node, name: str) -> Iterator[Problem]:
+    for place, node in placed(root):
         lines: dict[str, int] = {}
-        for key, value in node.value:
-            inner = f"{path}.{key.value}".lstrip(".")
+        for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
             mark = key.start_mark
             if key.value in lines:
                 message = f"key given twice (first on line {lines[key.value]})"
-                yield Problem(name, mark.line + 1, mark.column + 1, inner, message)
+                yield Problem(name, mark.line + 1, mark.column + 1, _dotted((*place, key.value)), message)
             lines.setdefault(key.value, mark.line + 1)
-            yield from _duplicates(value, name, inner)
 
 
 def _construct(root: yaml.Node) -> Any:

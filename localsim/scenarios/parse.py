@@ -9,10 +9,11 @@ import yaml
 
 from localsim.conversation.beginning import problem_of_beginning
 from localsim.conversation.rules.deciding import PHASED
+from localsim.conversation.rules.values import Place
 from localsim.conversation.scenario import FEWEST, LoadedScenario, Scenario, ScenarioFile, too_few
 from localsim.errors import InvalidInput, suggest
 from localsim.scenarios.documents import dumped, read_document, read_file
-from localsim.scenarios.vary import KEY, Place, fill, varied
+from localsim.scenarios.vary import KEY, fill, varied
 
 _TYPED = ("version", "answer", "game", "parameters", KEY)
 """Top-level keys under which a number is a number; elsewhere a text field keeps it as it was typed."""

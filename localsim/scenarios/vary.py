@@ -22,9 +22,10 @@ from itertools import islice
 
 import yaml
 
+from localsim.conversation.rules.values import Place
 from localsim.errors import suggest
+from localsim.scenarios.documents import placed
 
-Place = tuple[str | int, ...]
 Values = Sequence[Mapping[str, yaml.ScalarNode]]
 """The values of one slot; the words of a value are '' for {slot}, and KEY for {slot.KEY}."""
 KEY = "vary"
@@ -114,7 +115,7 @@ def fill(root: yaml.MappingNode, found: Varied, number: int, typed: Sequence[str
         return [((KEY,), f"the lists give {most} variants, so there is no variant {number}")]
     chosen = found.chosen(number)
     root.value[:] = [pair for pair in root.value if pair[0].value != KEY]
-    for place, node in _placed(root, ()):
+    for place, node in _texts(root):
         whole = _SLOT.fullmatch(node.value)
         if whole:
             node.value = chosen[whole[1]].value
@@ -168,7 +169,7 @@ def _loose(root: yaml.MappingNode, found: Varied) -> Iterator[tuple[Place, str]]
     """Yield slots of texts without values, and values that no text has a slot for."""
     known = set(found.chosen(1))
     used: set[str] = set()
-    for place, node in _placed(root, ()):
+    for place, node in _texts(root):
         slots = _LIKE_A_SLOT.findall(node.value)
         if slots and place[0] == KEY:
             yield place, f"{slots[0]}: a value is not filled itself"
@@ -177,8 +178,9 @@ def _loose(root: yaml.MappingNode, found: Varied) -> Iterator[tuple[Place, str]]
             used.add(slot := written.strip("{}"))
             if slot not in known:
                 yield place, f"{written} has no values under `vary`{suggest(slot, known, inline=True)}"
-    for place, key in _keys(root, ()):
-        if _LIKE_A_SLOT.search(key):
+    for place, _ in placed(root):
+        key = place[-1] if place and place[0] != KEY else None
+        if isinstance(key, str) and _LIKE_A_SLOT.search(key):
             yield place, f"{key}: a key is not filled; only texts are"
         if place[:-1] == ("parameters",) and key in {"variant", *known}:
             yield place, f"{key} is written here by `vary`; leave it out"
@@ -190,28 +192,9 @@ def _loose(root: yaml.MappingNode, found: Varied) -> Iterator[tuple[Place, str]]
                 yield (KEY, name), f"no text has the slot {{{slot}}}"
 
 
-def _placed(node: yaml.Node, place: Place) -> Iterator[tuple[Place, yaml.ScalarNode]]:
+def _texts(root: yaml.Node) -> Iterator[tuple[Place, yaml.ScalarNode]]:
     """Yield every value that is no mapping and no list, with its place."""
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            yield from _placed(value, (*place, key.value))
-    elif isinstance(node, yaml.SequenceNode):
-        for index, item in enumerate(node.value):
-            yield from _placed(item, (*place, index))
-    elif isinstance(node, yaml.ScalarNode):
-        yield place, node
-
-
-def _keys(node: yaml.Node, place: Place) -> Iterator[tuple[Place, str]]:
-    """Yield every key outside `vary`, with its place."""
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            if (*place, key.value) != (KEY,):
-                yield (*place, key.value), key.value
-                yield from _keys(value, (*place, key.value))
-    elif isinstance(node, yaml.SequenceNode):
-        for index, item in enumerate(node.value):
-            yield from _keys(item, (*place, index))
+    return ((place, node) for place, node in placed(root) if isinstance(node, yaml.ScalarNode))
 
 
 def _facts(root: yaml.MappingNode) -> list[list[yaml.Node]]:
