@@ -93,4 +93,4 @@ def person(rng: random.Random, name: str, words: Vocabulary) -> Profile:
 
 def with_article(noun: str) -> str:
     """Return `noun` with a or an, by its first letter."""
-    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+    return f"{'an' if noun[0] in 'aeiouAEIO' else 'a'} {noun}"

@@ -18,6 +18,7 @@ from localsim.conversation.scenario import Agent, Fact, Info, Limits, Relationsh
 from localsim.errors import InvalidInput
 from localsim.families.base import listed
 from localsim.families.games.situations.meaning import ALL, answer_of
+from localsim.families.vocabulary import with_article
 from localsim.scenarios.casting.people import Person, Relations
 from localsim.scenarios.casting.situations import Role, Situation, filled, param_of
 
@@ -160,7 +161,7 @@ def _agent(role: Role, person: Person, names: Mapping[str, str]) -> Agent:
 
 def moves_of(situation: Situation, names: Mapping[str, str]) -> tuple[Move, ...]:
     """Return the moves with which a situation is settled."""
-    what = listed([f"{'an' if issue.name[0] in 'aeiou' else 'a'} {issue.name}" for issue in situation.issues])
+    what = listed([with_article(issue.name) for issue in situation.issues])
     values = tuple(
         param.model_copy(update={"one_of": tuple(filled(option, names) for option in param.one_of)})
         if param.one_of

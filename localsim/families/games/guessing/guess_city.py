@@ -11,12 +11,12 @@ neither. `largest` is what is usually called the largest city of the country.
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from localsim.families.games import base as g
 from localsim.families.games.guessing.naming import QUESTIONS, Naming
+from localsim.families.terms import utters
 
 ASKED: Mapping[str, str] = {
     "continent": "Which continent are you from?",
@@ -220,17 +220,17 @@ class GuessCity(Naming):
     def read(self, key: str, reply: g.Turn) -> str | None:
         text = reply.action.text.casefold()
         values = {"yes", "no"} if key.startswith("=") else {thing[key] for thing in self.things.values()}
-        found = (value for value in sorted(values, key=len, reverse=True) if _has(text, value))
+        found = (value for value in sorted(values, key=len, reverse=True) if utters(text, value))
         return next(found, None)
 
     def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
-        said = tuple(turn.index for turn in transcript.of("answer") if _has(turn.action.text, scenario.game["meant"]))
+        said = tuple(turn.index for turn in transcript.of("answer") if utters(turn.action.text, scenario.game["meant"]))
         return [*super().score(transcript, scenario, answer), g.Score("given_away", float(bool(said)), turns=said)]
 
     def still(self, seen: g.Observation) -> list[str]:
         """Return the cities that fit; only the one whose name an answer gave away, if any did."""
         answers = [turn.action.text for turn in seen.transcript.of("answer")]
-        said = [city for city in self.things if any(_has(text, city) for text in answers)]
+        said = [city for city in self.things if any(utters(text, city) for text in answers)]
         return said[:1] or super().still(seen)
 
     def gives_away(self, seen: g.Observation, rng: random.Random) -> g.Action:
@@ -238,10 +238,6 @@ class GuessCity(Naming):
         if seen.may("ask"):
             return self.halving(seen, rng)
         return g.move("answer", text=f"I am from {self.seen_meant(seen)}.")
-
-
-def _has(text: str, name: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE) is not None
 
 
 _GAME = GuessCity()

@@ -14,6 +14,7 @@ from typing import Any
 
 from localsim.families.games import base as g
 from localsim.families.games.guessing.naming import QUESTIONS, Naming
+from localsim.families.vocabulary import with_article
 
 KINDS: Mapping[str, str] = {
     "an animal": "living legs4 furry",
@@ -213,7 +214,7 @@ class TwentyQuestions(Naming):
         return reply.value
 
     def name_it(self, name: str) -> str:
-        return f"Is it {'an' if name[0] in 'aeiou' else 'a'} {name}?"
+        return f"Is it {with_article(name)}?"
 
 
 TwentyQuestions.players = TwentyQuestions().its_players()

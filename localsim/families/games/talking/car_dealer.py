@@ -19,6 +19,8 @@ from typing import Any
 
 from localsim.families.games import base as g
 from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Table
+from localsim.families.terms import utters
+from localsim.families.vocabulary import with_article
 
 BUDGETS = (10_000, 30_000, 50_000, 70_000, 90_000)
 PERSONALITIES = (
@@ -61,11 +63,6 @@ class Car:
         return f"Car {letter} is {self.name} with {g.listed(self.features)}, list price ${self.price}."
 
 
-def with_article(name: str) -> str:
-    """Return the name of a car with its article."""
-    return f"{'an' if name[0] in 'AEIO' else 'a'} {name}"
-
-
 def fancy_reward(paid: int | None, list_price: int, budget: int) -> float:
     """Return the published reward `fancy`; `paid` is None if the car is not sold."""
     return -(budget - list_price) / list_price if paid is None else paid / ((budget + list_price) / 2)
@@ -88,7 +85,7 @@ def wishes_in(facts: Sequence[g.Fact]) -> list[str]:
 
 def named(text: str, options: Sequence[str]) -> tuple[str, ...]:
     """Return the options that a text names in whole words."""
-    return tuple(each for each in options if re.search(rf"(?<!\w){re.escape(each)}(?!\w)", text, re.IGNORECASE))
+    return tuple(each for each in options if utters(text, each))
 
 
 def lot(rng: random.Random, count: int, budget: int, list_price: float) -> tuple[list[Car], list[str]]:
