@@ -189,21 +189,14 @@ def _playing(seen: g.Observation, rng: random.Random, *, tells_veto: bool = True
     return g.Action("speak", f"I give {gives}." + (f" I cannot go to the {veto}." if veto and tells_veto else ""))
 
 
-def _favourite(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Say nothing, and approve the own favourite only."""
-    if not seen.may("approve"):
-        return g.Action("speak", "I am hungry.")
-    own = outcomes(seen.game["places"], [g.known(seen, "points") or ""], [g.known(seen, "veto") or ""])
-    return _approving(seen, [max(own, key=lambda place: own[place])])
-
-
-def _sincere(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Say nothing, and approve what one likes more than the mean of all places."""
+def _silent(seen: g.Observation, rng: random.Random, *, favourite: bool) -> g.Action:
+    """Say nothing, and approve the own favourite only, or what one likes more than the mean of all places."""
     if not seen.may("approve"):
         return g.Action("speak", "I am hungry.")
     own = outcomes(seen.game["places"], [g.known(seen, "points") or ""], [g.known(seen, "veto") or ""])
     mean = sum(points for (points,) in own.values()) / len(own)
-    return _approving(seen, [place for place, (points,) in own.items() if points > mean])
+    liked = [place for place, (points,) in own.items() if points > mean]
+    return _approving(seen, [max(own, key=lambda place: own[place])] if favourite else liked)
 
 
 def _yes_sayer(seen: g.Observation, rng: random.Random) -> g.Action:
@@ -214,8 +207,8 @@ Restaurant.players = {
     "open": _playing,
     "fair-minded": partial(_playing, fair=True),
     "guarded": partial(_playing, tells_veto=False),
-    "sincere": _sincere,
-    "favourite": _favourite,
+    "sincere": partial(_silent, favourite=False),
+    "favourite": partial(_silent, favourite=True),
     "yes-sayer": _yes_sayer,
 }
 Restaurant.sensible = "open"

@@ -14,7 +14,7 @@ import re
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from localsim.families.games import base as g
@@ -35,10 +35,14 @@ class Plan:
     ways: str
     goal: Cell
 
-    @property
+    @cached_property
     def cells(self) -> frozenset[Cell]:
         """The free cells."""
-        return _cells(self.ways)
+        found: set[Cell] = set()
+        for line, fixed, low, high in re.findall(r"(row|column) (\d+), (?:row|column)s (\d+) to (\d+)", self.ways):
+            for place in range(int(low), int(high) + 1):
+                found.add((int(fixed), place) if line == "row" else (place, int(fixed)))
+        return frozenset(found)
 
     def step(self, cell: Cell, direction: str) -> Cell:
         """Return the cell after a step; the same one in front of a wall."""
@@ -64,15 +68,6 @@ MAZES: Mapping[str, Plan] = {
     "u_shape": Plan("column 1, rows 1 to 3; row 1, columns 1 to 3; column 3, rows 1 to 3", (3, 3)),
 }
 """The two mazes of LMRL-Gym: the one of the benchmark, and the small one of its code."""
-
-
-@lru_cache(maxsize=64)
-def _cells(ways: str) -> frozenset[Cell]:
-    found: set[Cell] = set()
-    for line, fixed, low, high in re.findall(r"(row|column) (\d+), (?:row|column)s (\d+) to (\d+)", ways):
-        for place in range(int(low), int(high) + 1):
-            found.add((int(fixed), place) if line == "row" else (place, int(fixed)))
-    return frozenset(found)
 
 
 @lru_cache(maxsize=64)

@@ -247,8 +247,7 @@ def _conceding(seen: g.Observation, rng: random.Random, *, heeds: bool = False, 
 
 
 def _advice(seen: g.Observation, rng: random.Random) -> g.Action:
-    way = next(way for way in seen.allowed if not isinstance(way, str))
-    return g.move("advise", way.others[0], text=ADVICE)
+    return g.move("advise", g.targets(seen, "advise")[0], text=ADVICE)
 
 
 _SHREWD = partial(_conceding, shrewd=True)

@@ -58,15 +58,12 @@ def kind_of(table: Points) -> Kind:
     cells = equilibria(table)
     if not cells:
         return "cyclic"
-    best = max(sorted(table[cell], reverse=True) for cell in cells)
-    if best == [4, 4]:
-        return "win-win"
-    if best == [4, 3]:
-        return "biased"
-    if best == [4, 2]:
-        return "unfair"
-    if best == [3, 3]:
-        return "second-best"
+    best, second = max(sorted(table[cell], reverse=True) for cell in cells)
+    named: dict[tuple[int, int], Kind] = {
+        (4, 4): "win-win", (4, 3): "biased", (4, 2): "unfair", (3, 3): "second-best",
+    }  # fmt: skip
+    if kind := named.get((best, second)):
+        return kind
     stuck = any(won[0] > table[cell][0] and won[1] > table[cell][1] for cell in cells for won in table.values())
     return "prisoners" if stuck else "tragic"
 
@@ -205,11 +202,8 @@ def _table(name: str) -> tuple[Points, str]:
 def _history(seen: g.Observation) -> tuple[list[str], list[str]]:
     """Return the viewer's own choices and those of the other."""
     chosen = seen.transcript.of("choose")
-    other = g.others(seen)[0]
-    return (
-        [turn.value for turn in chosen if turn.speaker == seen.viewer],
-        [turn.value for turn in chosen if turn.speaker == other],
-    )
+    own, theirs = ([turn.value for turn in chosen if (turn.speaker == seen.viewer) == way] for way in (True, False))
+    return own, theirs
 
 
 def _fixed(seen: g.Observation, rng: random.Random, *, pattern: str, again: bool = False) -> g.Action:

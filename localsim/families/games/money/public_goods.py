@@ -189,15 +189,11 @@ def _setting(names: Sequence[str], chosen: Mapping[str, Any]) -> str:
 # ---- players -------------------------------------------------------------------------------------------------------
 
 
-def _own(gifts: Sequence[g.Turn], name: str) -> list[g.Turn]:
-    return [turn for turn in gifts if turn.speaker == name]
-
-
 def _gifts(seen: g.Observation) -> dict[str, list[int]]:
     """Return the gifts of each player in the rounds whose result was told."""
     rounds = -(-len(seen.transcript.told) // (1 + seen.game["punishment"]))
-    gifts = seen.transcript.of("give")
-    return {agent.name: [int(turn.number) for turn in _own(gifts, agent.name)][:rounds] for agent in seen.agents}
+    gifts, names = seen.transcript.of("give"), [agent.name for agent in seen.agents]
+    return {name: [int(turn.number) for turn in gifts if turn.speaker == name][:rounds] for name in names}
 
 
 def _player(

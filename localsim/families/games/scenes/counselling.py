@@ -94,8 +94,8 @@ def _disclosed(played: Played) -> list[Point]:
     """Return the share of things told up to each answer of the client."""
     points, share = [], 0.0
     for turn in played.transcript.turns:
-        if _is(turn, "thing"):
-            _, _, told, of = turn.action.values or ()
+        if turn.told and turn.value == "thing":
+            _, _, told, of = turn.values
             share = int(told) / int(of)
         elif turn.action.type in ("reveal", "speak"):
             points.append((turn.index, share))
@@ -296,7 +296,7 @@ def _foreign(own: Sequence[g.Fact]) -> list[str]:
 
 def things_told(talk: g.Transcript) -> list[str]:
     """Return the numbers of the things that were told, in the order of telling."""
-    return [turn.action.values[1] for turn in talk.told if turn.action.values and turn.action.values[0] == "thing"]
+    return [turn.values[1] for turn in talk.told if turn.value == "thing"]
 
 
 def _client_goal(counsellor: str, opens: str) -> str:
@@ -314,10 +314,6 @@ def _moves(counsellor: str, client: str, supervisor: str, things: int) -> tuple[
         g.can("review", reviews, rating, advice, by=supervisor, readers="self"),
         g.can("rate", "To rate a stage only", rating, by=supervisor, readers="self"),
     )
-
-
-def _is(turn: g.Turn, kind: str) -> bool:
-    return turn.told and (turn.action.values or ("",))[0] == kind
 
 
 # ---- players -------------------------------------------------------------------------------------------------------
@@ -356,10 +352,9 @@ def _counsellor(seen: g.Observation, *, follows: bool) -> g.Action:
     if seen.may("close") and str(seen.game["things"]) in things_told(seen.transcript):
         return g.move("close", text="Let us stop here. You know your next step.")
     way = _best_way(seen)
-    spoken = [turn.index for turn in seen.transcript.of("say")]
-    if advice := [turn.action.values or () for turn in seen.transcript.told
-                  if _is(turn, "advice") and turn.index > max(spoken, default=-1)]:  # fmt: skip
-        way = advice[-1][1] if follows else WAYS[(WAYS.index(advice[-1][1]) + 1) % len(WAYS)]
+    spoken = max((turn.index for turn in seen.transcript.of("say")), default=-1)
+    if advice := [turn.values[1] for turn in seen.transcript.told if turn.value == "advice" and turn.index > spoken]:
+        way = advice[-1] if follows else WAYS[(WAYS.index(advice[-1]) + 1) % len(WAYS)]
     return g.move("say", way, text="I am listening.")
 
 
@@ -368,7 +363,7 @@ def _best_way(seen: g.Observation) -> str:
     opens = g.known(seen, "opens", seen.agents[1].name)
     if opens is not None:
         return opens
-    said, told = seen.transcript.of("say"), [turn for turn in seen.transcript.told if _is(turn, "thing")]
+    said, told = seen.transcript.of("say"), [turn for turn in seen.transcript.told if turn.value == "thing"]
     if told:
         return next(turn.value for turn in reversed(said) if turn.index < told[-1].index)
     tried = {turn.value for turn in said}

@@ -237,16 +237,13 @@ def _playing(seen: g.Observation, rng: random.Random, *, listening: str = "fair"
     if seen.may("rate"):
         own = [turn for turn in seen.transcript.of("rate") if turn.speaker == seen.viewer]
         view = float(g.known(seen, "view") or 50)
-        return g.move("rate", round(_rating(seen, listening, view) if own else _first(listening, view)))
+        first = 100 - view if listening == "contrary" else view
+        return g.move("rate", round(_rating(seen, listening, view) if own else first))
     if seen.may("verdict"):
         first, *_, last = [turn.number for turn in seen.transcript.of("rate") if turn.speaker == seen.viewer]
         up = last > first if last != first else first > 50
         return g.move("verdict", "for" if up or listening == "swayed" else "against", text="I have decided.")
     return g.Action("speak", "I think the answer is clear.")
-
-
-def _first(listening: str, view: float) -> float:
-    return 100 - view if listening == "contrary" else view
 
 
 def _rating(seen: g.Observation, listening: str, view: float) -> float:

@@ -278,34 +278,27 @@ def _wish(rng: random.Random, names: Sequence[str], issue: Issue) -> dict[str, l
 
 def _facts(name: str, texts: Sequence[tuple[str, ...]]) -> list[g.Fact]:
     key = name.replace(" ", "_")
-    return [
-        g.Fact(id=f"{key}_{number}", text=_told(name, means), terms=_terms(means), means=means)
-        for number, means in enumerate(texts, start=1)
-    ]
+    found = []
+    for number, means in enumerate(texts, start=1):
+        told, *terms = _told(means)
+        found.append(g.Fact(id=f"{key}_{number}", text=f"{name} {told}.", terms=tuple(terms), means=means))
+    return found
 
 
-def _told(name: str, means: Sequence[str]) -> str:
-    """Return a sentence that says what a fact means."""
+def _told(means: Sequence[str]) -> list[str]:
+    """Return what a fact says about its owner, then phrases by which it is told: an option alone is in any mouth."""
     words = [text.partition(": ")[2].split(" = ") for text in means]
     kind = means[0].partition(":")[0]
     if kind == "out":
-        return f"{name} has no time on {g.listed([each[0] for each in words])}."
+        busy = f"no time on {g.listed([each[0] for each in words])}"
+        return [f"has {busy}", busy]
+    if kind == "needs":
+        return [f"needs {words[0][0]}"] * 2
     if kind == "points":
-        return f"{name} gives {g.listed([f'{day} {number}' for day, number in words])} points."
-    if kind == "needs":
-        return f"{name} needs {words[0][0]}."
-    return f"{name} knows that the {words[0][0]} has {g.listed([what for _, what in words])}."
-
-
-def _terms(means: Sequence[str]) -> tuple[str, ...]:
-    """Return phrases by which a fact is told; an option alone is in everybody's mouth."""
-    words = [text.partition(": ")[2].split(" = ") for text in means]
-    kind = means[0].partition(":")[0]
-    if kind == "out":
-        return (f"no time on {g.listed([each[0] for each in words])}",)
-    if kind == "needs":
-        return (f"needs {words[0][0]}",)
-    return tuple(f"{option} {'has ' * (kind == 'has')}{what}" for option, what in words)
+        given = [f"{day} {number}" for day, number in words]
+        return [f"gives {g.listed(given)} points", *given]
+    has = [f"{place} has {what}" for place, what in words]
+    return [f"knows that the {words[0][0]} has {g.listed([what for _, what in words])}", *has]
 
 
 def _extra(rng: random.Random, chosen: Mapping[str, Any], name: str) -> list[g.Fact]:
