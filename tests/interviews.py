@@ -13,7 +13,7 @@ from localsim.conversation.rules.lines import Bound
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action, Transcript
 from localsim.families import Player, family_of
-from localsim.families.interviews.items import Item, Must, whole_item
+from localsim.families.interviews.items import Item, Must
 from localsim.families.interviews.players import asked, options_in
 from localsim.families.players import any_values
 from tests.conftest import spec_of
@@ -24,7 +24,7 @@ REFUSES, ANSWERS = "I do not know that.", "Yes, I can tell you about it"
 def keyed(loaded: LoadedScenario, *, right: bool) -> Player:
     """A subject that has the key of an interview, and always answers right, or always wrong."""
     keys = loaded.answer.answer["items"]
-    items = [whole_item(each, keys.get(each["id"], {})) for each in loaded.scenario.game["items"]]
+    items = [Item.model_validate({**each, **keys.get(each["id"], {})}) for each in loaded.scenario.game["items"]]
 
     def play(seen: Observation, rng: random.Random) -> Action:
         text = asked(seen)

@@ -13,7 +13,7 @@ from localsim.conversation.scenario import AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript, Turn
 from localsim.evaluators.base import Scorer
 from localsim.evaluators.play.repeats import plain_words, repeated
-from localsim.families.language import in_others, language_of, long_enough, words_in
+from localsim.families.language import is_foreign, language_of, long_enough, words_in
 
 MEASURES = (
     Measure("words_per_turn", "words/turn", "words per turn, over turns with speech",
@@ -101,7 +101,7 @@ def _other_language(said: Sequence[Turn], scenario: Scenario) -> list[Score]:
     language = language_of(scenario) if long else None
     if language is None:
         return []
-    in_other = in_others([turn.action.text for turn in long], language, words_in(scenario))
-    cited = [turn.index for turn, other in zip(long, in_other, strict=True) if other]
+    known = words_in(scenario)
+    cited = [turn.index for turn in long if is_foreign(turn.action.text, language, known)]
     reason = f"not in {language}, of {len(long)} turns long enough to tell"
     return [Score("other_language_turns", len(cited) / len(long), reason=reason, turns=tuple(cited))]

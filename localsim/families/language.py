@@ -44,11 +44,6 @@ def _classified(text: str) -> str:
     return str(_identifier().classify(text)[0])
 
 
-def in_others(texts: Iterable[str], language: str, known: frozenset[str] = frozenset()) -> list[bool]:
-    """Return for each text True if it is in another language (`is_foreign`)."""
-    return [is_foreign(text, language, known) for text in texts]
-
-
 @lru_cache(maxsize=1024)
 def is_foreign(text: str, language: str, known: frozenset[str] = frozenset(), least: int = 1) -> bool:
     """Return True if a text is in another language than `language` ('': unknown).
@@ -61,7 +56,8 @@ def is_foreign(text: str, language: str, known: frozenset[str] = frozenset(), le
     every = _words(text)
     said = [word for word in every if not word.forms & known]
     if language in _LISTED:
-        clear, own = max((_clear(every, said, language, other) for other in _LISTED if other != language), key=_lead)
+        others = [_clear(every, said, language, other) for other in _LISTED if other != language]
+        clear, own = max(others, key=lambda counts: counts[0] - counts[1])
         if clear >= _SEVERAL and clear > own:
             return True
     rest = " ".join(word.written for word in said)
@@ -156,11 +152,6 @@ def _clear(every: Sequence[_Word], said: Sequence[_Word], language: str, other: 
     own, foreign = _LISTED[language], _LISTED[other]
     clear = sum(bool(word.forms & foreign) and not word.forms & own for word in said)
     return clear, sum(bool(word.forms & own) and not word.forms & foreign for word in every)
-
-
-def _lead(counts: tuple[int, int]) -> int:
-    clear, own = counts
-    return clear - own
 
 
 _LISTED = {

@@ -148,12 +148,8 @@ class Bargain:
         return name == self.seller
 
     def _other(self, name: str) -> str:
-        known = [
-            side
-            for side in (*self.standing, *([self.previous[0]] if self.previous else []), self.seller)
-            if side != name
-        ]
-        return known[0] if known else ""
+        known = (*self.standing, *([self.previous[0]] if self.previous else []), self.seller)
+        return next((side for side in known if side != name), "")
 
     def _read_count(self, lower: str) -> None:
         for match in PHRASES["count"].finditer(lower):

@@ -107,24 +107,15 @@ def _agent(role: str, side: Side) -> dict[str, Any]:
 
 
 def _outcome(chat: cocoa.Chat) -> Iterator[Score]:
-    if chat.outcome is None:
+    """Yield the corpus's own outcome; nothing for a chat that broke off, which the corpus does not count."""
+    told, done = chat.outcome, {event.action for event in chat.events}
+    if told is None or (told.shared is None and not done & {"quit", "reject"}):
         return
-    deal = _deal(chat)
-    if deal is None:
-        return
-    reason = "the offer is accepted" if deal else "no offer is accepted"
-    yield Score("corpus_deal", float(deal), reason=reason)
-    price = (chat.outcome.offer or {}).get("price")
+    deal = (told.shared or 0) > 0
+    yield Score("corpus_deal", float(deal), reason="the offer is accepted" if deal else "no offer is accepted")
+    price = (told.offer or {}).get("price")
     if deal and isinstance(price, int | float):
         yield Score("corpus_price", float(price), reason="dollars")
-
-
-def _deal(chat: cocoa.Chat) -> bool | None:
-    """Return the corpus's own outcome; None for a chat that broke off, which the corpus does not count."""
-    done = {event.action for event in chat.events}
-    if chat.outcome is not None and chat.outcome.shared is not None:
-        return chat.outcome.shared > 0
-    return False if done & {"quit", "reject"} else None
 
 
 def fits(data: Mapping[str, Any]) -> bool:

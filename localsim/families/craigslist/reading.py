@@ -40,15 +40,10 @@ class Reading:
         """Return the reading of this turn and a later one of the same speaker as one turn."""
         priced = later.offers or later.each or later.changes or later.percent is not None
         recent = later if priced else self
-        return Reading(
-            offers=recent.offers,
+        return replace(
+            recent,
             accept=_stronger(self.accept, later.accept),
-            asked=recent.asked,
-            alternatives=recent.alternatives,
-            each=recent.each,
-            changes=recent.changes,
             refused_prices=[*self.refused_prices, *later.refused_prices],
-            percent=recent.percent,
             least=later.least,
             question=later.question,
             has=self.has | later.has,
@@ -181,14 +176,10 @@ def _read_sentence(reading: Reading, sentence: str, start: int, prices: list[Pri
     reading.question = question
     first, last = _stated(marked)
     kept = [place for place, spot in enumerate(spots) if first <= spot < last]
-    prices, spots, marked = (
-        [prices[place] for place in kept],
-        [spots[place] - first for place in kept],
-        marked[first:last],
-    )
-    for price, spot in zip(prices, spots, strict=True):
-        _read_price(reading, price, marked, spot, question)
-    said = _read_phrases(marked, question, bool(prices))
+    marked = marked[first:last]
+    for place in kept:
+        _read_price(reading, prices[place], marked, spots[place] - first, question)
+    said = _read_phrases(marked, question, bool(kept))
     reading.has |= said.has
     (reading.has.discard if question or marked != "<#>" else reading.has.add)("bare_price")
     if "final_yes" not in said.has:

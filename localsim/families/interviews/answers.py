@@ -7,15 +7,13 @@ refusals are found by phrases (`refused`; its accuracy is measured on a list in 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from string import ascii_uppercase
-from typing import Any
 
 from localsim.conversation.scenario import AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript, Turn, plain
-from localsim.families.interviews.items import ABSTAIN, Item, Must, whole_item
+from localsim.families.interviews.items import ABSTAIN, Item, Must
 from localsim.families.terms import utters
 
 
@@ -35,7 +33,7 @@ class Answer:
         """The chosen option, point or number, or the words of an open answer."""
         if not self.item.options:
             return self.turn.action.text or self.turn.value
-        return self.item.options[self.order[ascii_uppercase.index(self.turn.value)]]
+        return self.option(self.turn.value)
 
     @property
     def right(self) -> bool | None:
@@ -92,16 +90,14 @@ class Answer:
 
 def answers_in(scenario: Scenario, answer: AnswerKey, talk: Transcript) -> list[Answer]:
     """Return the answers of an interview in the order of its items."""
-    return list(_answers(scenario.game, answer.answer, talk.turns))
-
-
-def _answers(game: Mapping[str, Any], key: Mapping[str, Any], turns: Sequence[Turn]) -> Iterator[Answer]:
-    asked = {item["id"]: item for item in game["items"]}
-    for told, turn in pairwise(turns):
+    asked, keys = {item["id"]: item for item in scenario.game["items"]}, answer.answer.get("items", {})
+    found = []
+    for told, turn in pairwise(talk.turns):
         if told.told and not turn.told:
-            item_id, *order = told.action.values or ()
-            item = whole_item(asked[item_id], key["items"].get(item_id, {}))
-            yield Answer(item, tuple(map(int, order)), turn)
+            item_id, *order = told.values
+            item = Item.model_validate({**asked[item_id], **keys.get(item_id, {})})
+            found.append(Answer(item, tuple(map(int, order)), turn))
+    return found
 
 
 _REFUSALS = re.compile(

@@ -6,7 +6,7 @@ The right answers of a bank go into the answer key of its scenarios (`key_of`), 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from string import ascii_uppercase
 from typing import Annotated, Any, Literal
@@ -237,11 +237,6 @@ def asked_of(item: Item) -> dict[str, Any]:
 def key_of(item: Item) -> dict[str, Any]:
     """Return what the answer key holds of an item."""
     return item.model_dump(mode="json", include=JUDGED, exclude_defaults=True)
-
-
-def whole_item(asked: Mapping[str, Any], key: Mapping[str, Any]) -> Item:
-    """Return an item from what the scenario and what the answer key hold of it."""
-    return Item.model_validate({**asked, **key})
 
 
 def order_at(item: Item, place: int, index: int) -> tuple[int, ...]:

@@ -48,13 +48,7 @@ def verdict_on(
     if turn.action.type == "action" and lower.startswith("selects "):  # on a page that shows it to the other side
         return "yes" if mentions(text, name) else ""
     if turn.action.type in ("non-verbal communication", "action"):
-        return (
-            "yes"
-            if phrases.NOD.search(lower) and not phrases.NOT_NOD.search(lower)
-            else "no"
-            if phrases.NOT_NOD.search(lower)
-            else ""
-        )
+        return "no" if phrases.NOT_NOD.search(lower) else "yes" if phrases.NOD.search(lower) else ""
     pointed = picked(turn, before, friends)
     if pointed is not None and (name in pointed or not mentions(text, name)):
         return "yes" if name in pointed else ""

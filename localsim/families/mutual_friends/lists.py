@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -54,10 +54,7 @@ class Lists:
     @cached_property
     def shared(self) -> set[str]:
         """The names on two or more lists."""
-        counts: dict[str, int] = defaultdict(int)
-        for rows in self.of.values():
-            for name in rows:
-                counts[name] += 1
+        counts = Counter(name for rows in self.of.values() for name in rows)
         return {name for name, count in counts.items() if count > 1}
 
     @cached_property
