@@ -75,7 +75,7 @@ def _loaded(reference: str) -> list[LoadedScenario]:
     cast = find_casting(reference)
     if cast is not None:
         return [cast]
-    match = re.fullmatch(r"(.+)@([1-9]\d{0,6})", reference)
+    match = _NUMBERED.fullmatch(reference)
     if match is None or Path(reference).exists():
         return every_loaded(sources_of(reference))
     return every_loaded(sources_of(match[1]), int(match[2]))

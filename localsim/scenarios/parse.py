@@ -12,6 +12,7 @@ from localsim.conversation.rules.deciding import PHASED
 from localsim.conversation.rules.values import Place
 from localsim.conversation.scenario import FEWEST, LoadedScenario, Scenario, ScenarioFile, too_few
 from localsim.errors import InvalidInput, suggest
+from localsim.families import FAMILIES, rules_of
 from localsim.scenarios.documents import dumped, read_document, read_file
 from localsim.scenarios.vary import KEY, fill, varied
 
@@ -81,8 +82,6 @@ def _problems(document: ScenarioFile) -> list[tuple[Place, str]]:
 
 
 def _problem_of_beginning(document: ScenarioFile) -> str:
-    from localsim.families import rules_of
-
     if len(document.agents) < FEWEST:
         return "questions that are put to one agent alone have no beginning"
     if document.seed is None and draws(document):
@@ -92,14 +91,10 @@ def _problem_of_beginning(document: ScenarioFile) -> str:
 
 def draws(scenario: Scenario) -> bool:
     """Return True if the rules of a scenario may draw something."""
-    from localsim.families import rules_of
-
     return rules_of(scenario) is not None or any(phase.order == "random" for phase in scenario.phases)
 
 
 def _family_problems(document: ScenarioFile) -> list[tuple[Place, str]]:
-    from localsim.families import FAMILIES
-
     family = FAMILIES.get(document.family or "")
     if family is None:
         meant = suggest(document.family or "", FAMILIES, inline=True)

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
 
 from localsim.conversation.rules.values import Param
 from localsim.families.base import listed
 from localsim.families.games.situations.meaning import Issue, parse_meanings, right, unfair
-from localsim.families.terms import span_of
+from localsim.families.terms import utters
 from localsim.scenarios.casting.situations import Kind
 from localsim.scenarios.documents import dumped
 
@@ -145,10 +145,6 @@ def _ended(text: str) -> str:
 
 def _terms(reason: str, others: Sequence[str]) -> list[str]:
     """Return the words of a reason that are in no other text: at most two, the longest first."""
-    return sorted(dict.fromkeys(_own_words(reason, others)), key=len, reverse=True)[:2]
-
-
-def _own_words(reason: str, others: Sequence[str]) -> Iterator[str]:
-    for word in re.findall(rf"[^\W\d_]{{{_FEWEST_LETTERS},}}", reason):
-        if span_of(reason, word) and not any(span_of(other, word) for other in others):
-            yield word
+    words = dict.fromkeys(re.findall(rf"[^\W\d_]{{{_FEWEST_LETTERS},}}", reason))
+    own = [word for word in words if utters(reason, word) and not any(utters(other, word) for other in others)]
+    return sorted(own, key=len, reverse=True)[:2]

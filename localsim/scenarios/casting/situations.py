@@ -49,17 +49,13 @@ class Means(Value):
         found += [f"has: {option} = {what}" for option, each in self.has.items() for what in each]
         found += [f"points: {option} = {value}" for option, value in self.points.items()]
         for name, bounds in (("least", self.least), ("most", self.most)):
-            found += [f"{name}: {issue} = {_plain(value)}" for issue, value in bounds.items()]
+            found += [f"{name}: {issue} = {value:f}" for issue, value in bounds.items()]
         return (*found, *([TELL] if self.tell else []))
 
     @property
     def decides(self) -> bool:
         """True if the fact has a part in what is right."""
         return any(text != TELL for text in self.texts)
-
-
-def _plain(value: Decimal) -> str:
-    return f"{value:f}"
 
 
 class RoleFact(Value):

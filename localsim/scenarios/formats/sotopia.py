@@ -344,15 +344,14 @@ def agent_names(names: Sequence[str], where: str, missing: Missing) -> list[str]
 
 def cut(text: str, where: str, part: str, missing: Missing) -> str:
     """Return text for a field of a scenario; what is longer than the field is cut, and that is noted."""
-    kept = "".join(
-        "\ufffd"
-        if unicodedata.category(char) == "Cs"
-        else " "
-        if unicodedata.category(char) == "Cc" and char not in "\n\t"
-        else char
-        for char in text
-    ).strip()
+    kept = printable(text, but="\n\t").strip()
     if len(kept) <= LONGEST:
         return kept
     missing.note(where, part, f"cut to {LONGEST} characters")
     return kept[: LONGEST - 2].rsplit(" ", 1)[0] + " …"
+
+
+def printable(text: str, *, but: str) -> str:
+    """Return text without halves of characters and without control characters, `but` for these."""
+    kinds = {"Cs": "\ufffd", "Cc": " "}
+    return "".join(char if char in but else kinds.get(unicodedata.category(char), char) for char in text)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -190,11 +190,11 @@ def log_of(
     """Return the log of an episode; `scores` have evaluator, name, agent, value and reason."""
     names = loaded.scenario.names
     judge = judge_of(scores)
-    rated = {
-        (row["agent"], row["name"].removeprefix(OWN)): row
-        for row in scores
-        if row["evaluator"] == judge and row["value"] is not None
-    }
+    rated: dict[str, dict[str, Row]] = {name: {} for name in names}
+    for row in scores:
+        dimension = _NAMES.get(row["name"].removeprefix(OWN))
+        if dimension and row["evaluator"] == judge and row["agent"] in rated and row["value"] is not None:
+            rated[row["agent"]][dimension] = row
     return {
         "pk": episode_id,
         "environment": key_of("environment", loaded.hash),
@@ -205,8 +205,8 @@ def log_of(
             *(models.get(name, models.get(WRITER, "")) for name in names),
         ],
         "messages": _messages(loaded, talk),
-        "reasoning": _reasoning(names, rated),
-        "rewards": [_reward(name, rated) for name in names],
+        "reasoning": _reasoning(rated.values()),
+        "rewards": [_reward({name: row["value"] for name, row in own.items()}) for own in rated.values()],
         "rewards_prompt": "",
     }
 
@@ -260,27 +260,16 @@ def _private(turn: Turn) -> str:
     return f"[private to {others or [turn.speaker]}] "
 
 
-def _reward(name: str, rated: Mapping[tuple[str, str], Row]) -> list[Any] | float:
-    values = {
-        _NAMES[dimension]: row["value"]
-        for (agent, dimension), row in rated.items()
-        if agent == name and dimension in _NAMES
-    }
+def _reward(values: Mapping[str, float]) -> list[Any] | float:
     if not values:
         return UNRATED
     parts = [value for dimension, value in values.items() if dimension != "overall_score"]
     return [values.get("overall_score", sum(parts) / len(parts) if parts else UNRATED), values]
 
 
-def _reasoning(names: Sequence[str], rated: Mapping[tuple[str, str], Row]) -> str:
+def _reasoning(rated: Iterable[Mapping[str, Row]]) -> str:
     lines = []
-    for number, name in enumerate(names, start=1):
-        own = [
-            (_NAMES[dimension], row["reason"])
-            for (agent, dimension), row in rated.items()
-            if agent == name and dimension in _NAMES
-        ]
-        if own:
-            lines.append(f"Agent {number} comments:")
-            lines += [f"{dimension}: {' '.join(reason.split())}" for dimension, reason in own]
+    for number, own in enumerate(rated, start=1):
+        lines += [f"Agent {number} comments:"] if own else []
+        lines += [f"{dimension}: {' '.join(row['reason'].split())}" for dimension, row in own.items()]
     return "".join(f"{line}\n" for line in lines)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +33,7 @@ from localsim.scenarios.formats.sotopia import (
     note_idle,
     paired,
     person_of,
+    printable,
     scenario_of,
     task_of,
 )
@@ -397,9 +397,7 @@ def _action(text: str) -> Action | None:
 
 
 def _whole(text: str) -> str:
-    """Return text without control characters and halves of characters; line breaks are left to `Action`."""
-    kinds = {"Cs": "\ufffd", "Cc": " "}
-    return "".join(char if char in "\r\n" else kinds.get(unicodedata.category(char), char) for char in text)
+    return printable(text, but="\r\n")  # line breaks are left to `Action`
 
 
 # ---- how it was rated -----------------------------------------------------------------------------------------------

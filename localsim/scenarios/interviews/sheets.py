@@ -15,6 +15,7 @@ from localsim.conversation.scenario import Agent, LoadedScenario
 from localsim.errors import InvalidInput, suggest
 from localsim.families.interviews.family import NOBODY, document
 from localsim.families.interviews.items import Bank, Item
+from localsim.families.interviews.made import GOAL
 from localsim.scenarios.casting.people import Person, PersonaType, load_people
 from localsim.scenarios.documents import named_file, read_document, read_file, shipped_files
 from localsim.scenarios.interviews.guidelines import with_items
@@ -25,7 +26,6 @@ ALL = "all"
 """The word for everybody who ships."""
 COMMAND = "localsim interview"
 """The command that asks a bank; the path of a scenario that was made for it begins with this."""
-GOAL = "Answer the questions as the person you are."
 _PLAIN = Agent(name="Person", goal="Answer the questions.")
 PERSONA = "{persona}"
 """What an instruction holds in place of a description."""
