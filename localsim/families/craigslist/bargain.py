@@ -135,13 +135,8 @@ class Bargain:
             return [self.history[other][0]]
         if "price_fine" in reading.has and not self.seller_is(speaker):
             return [standing.get(other, self.list_price)]
-        if (
-            "list_price" in reading.has
-            and (reading.accept or not self.seller_is(speaker))
-            and "reject" not in reading.has
-        ):
-            return [self.list_price]
-        return []
+        listed = "list_price" in reading.has and "reject" not in reading.has
+        return [self.list_price] if listed and (reading.accept or not self.seller_is(speaker)) else []
 
     def seller_is(self, name: str) -> bool:
         """Return True if `name` is the seller."""
@@ -185,19 +180,15 @@ class Bargain:
             return
         if prices:
             self._price_turn(turn, reading, prices[-1], other)
-        elif reading.accept or reading.has & {"assents", "arranges", "pleased", "praises"}:
+            return
+        if reading.accept or reading.has & {"assents", "arranges", "pleased", "praises"}:
             self._bare_consent(turn, reading, other)
-        if not self.agreed and not prices and self._resigns(reading, other):
+        if not self.agreed and self._resigns(reading, other):
             self._end(turn, "the refusal is taken")
-        if not self.agreed and not prices and self.previous:
+        if not self.agreed and self.previous:
             self._tacit(turn, reading, other)
-        if (
-            not self.agreed
-            and not prices
-            and turn.index
-            and reading.has & {"farewell", "closing"}
-            and turn.index > self.deferred + 5
-        ):
+        late = turn.index > max(0, self.deferred + 5)
+        if not self.agreed and late and reading.has & {"farewell", "closing"}:
             self._end(turn, "a farewell without agreement")
 
     def _resigns(self, reading: Reading, other: str) -> bool:

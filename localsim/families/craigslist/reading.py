@@ -361,29 +361,20 @@ def _read_consent(reading: Reading, marked: str, question: bool) -> None:
         lambda lead: lead[0].replace(",", ""),
         marked,
     )
+    asked = question and "," not in marked
+    last = r"(?:,| so|(?:^| )then| but| guess) (?:yes|yeah|ok|okay|sure|fine|alright|deal|i will|i would)$"
     if _consents_strongly(marked, question):
         strength = "strong"
-    if (
-        not strength
-        and PHRASES["weak"].search(marked)
-        and not (question and "," not in marked)
-        and not PHRASES["hedge"].search(marked)
-    ):
+    elif PHRASES["weak"].search(marked) and not asked and not PHRASES["hedge"].search(marked):
         strength = "weak"
-    if not strength and PHRASES["elliptic"].search(marked) and not question:
+    elif PHRASES["elliptic"].search(marked) and not question:
         strength = "weak"
         reading.has.add("elliptic")
-    if not strength and PHRASES["warm"].search(marked) and not (question and "," not in marked):
+    elif PHRASES["warm"].search(marked) and not asked:
         strength = "warm"
-    if (
-        not strength
-        and re.search(
-            r"(?:,| so|(?:^| )then| but| guess) (?:yes|yeah|ok|okay|sure|fine|alright|deal|i will|i would)$", marked
-        )
-        and not question
-    ):
+    elif re.search(last, marked) and not question:
         strength = "strong" if PHRASES["condition"].search(marked) else "weak"
-    if not strength and PHRASES["if_only"].search(marked) and "<#>" not in marked and not question:
+    elif PHRASES["if_only"].search(marked) and "<#>" not in marked and not question:
         strength = "weak"
         reading.has.add("condition")
     if strength in ("weak", "strong") and not question:

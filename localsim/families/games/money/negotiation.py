@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from localsim.families.games import base as g
@@ -299,18 +300,15 @@ def _optimal(seen: g.Observation, rng: random.Random) -> g.Action:
     return _john(seen) if is_over or (len(possible) == 1 and wins <= 0) else g.move("reject")
 
 
-def _halfway(seen: g.Observation, rng: random.Random) -> g.Action:
-    """Name the middle of the own value and the other's (on average, if hidden), and accept whatever is no loss."""
+def _halfway(seen: g.Observation, rng: random.Random, *, whole_way: bool = False) -> g.Action:
+    """Name the middle of the own value and the other's (on average, if hidden), and accept whatever is no loss.
+
+    `whole_way`: name the own value.
+    """
     own, possible = _worth(seen, seen.viewer) or 0.0, _options(seen)
-    middle = (own + sum(possible) / len(possible)) / 2
+    middle = own if whole_way else (own + sum(possible) / len(possible)) / 2
     if seen.may("offer"):
         return _named(seen, max(middle, own) if seen.viewer == seen.game["seller"] else min(middle, own))
-    return g.move("accept") if _gain(seen) >= 0 else g.move("reject")
-
-
-def _own_value(seen: g.Observation, rng: random.Random) -> g.Action:
-    if seen.may("offer"):
-        return _named(seen, _worth(seen, seen.viewer) or 0.0)
     return g.move("accept") if _gain(seen) >= 0 else g.move("reject")
 
 
@@ -326,7 +324,7 @@ def _yes_sayer(seen: g.Observation, rng: random.Random) -> g.Action:
 Negotiation.players = {
     "optimal": _optimal,
     "halfway": _halfway,
-    "own-value": _own_value,
+    "own-value": partial(_halfway, whole_way=True),
     "way-out": _way_out,
     "yes-sayer": _yes_sayer,
 }
