@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from string import ascii_uppercase
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field
 
 from localsim.conversation.rules.values import Amount, Document, Identifier, Move, Param, Place, Text, Value, repeats
 
 Kind = Literal["options", "scale", "number", "open"]
-KINDS: tuple[Kind, ...] = ("options", "scale", "number", "open")
+KINDS: tuple[Kind, ...] = get_args(Kind)
 MOST_OPTIONS = 10
 Option = Annotated[str, Field(min_length=1, max_length=300)]
 ANSWER, RATE, NUMBER = "answer", "rate", "number"

@@ -21,11 +21,6 @@ from localsim.scenarios.formats.sotopia import cut
 HINT = "PrivacyLens's files are lists of objects with name, seed, vignette and trajectory"
 RECIPIENT = "Recipient"
 _FLOW = ("data_type", "data_subject", "data_sender", "data_recipient", "transmission_principle", "source")
-_USED = {
-    "vignette": frozenset({"story"} | {f"{name}_concrete" for name in _FLOW[:4]}),
-    "trajectory": frozenset({"user_instruction", "sensitive_info_items"}),
-    "seed": frozenset({*_FLOW, "data_sender_name"}),
-}
 
 
 class Seed(Part):
@@ -76,12 +71,12 @@ def read(files: Sequence[Path]) -> tuple[list[LoadedScenario], tuple[Unmapped, .
                 keys = ", ".join(list(data)[:6])
                 raise InvalidInput(f"not a seed of PrivacyLens (keys: {keys})", where=where, hint=HINT)
             case = checked(Case, data, where, HINT)
-            missing.unknown(where, data, frozenset({"name", "seed", "vignette", "trajectory"}))
-            for part, known in _USED.items():
+            missing.unknown(where, data, frozenset(Case.model_fields))
+            for part, form in (("vignette", Vignette), ("trajectory", Trajectory), ("seed", Seed)):
                 given = data.get(part)
                 if isinstance(given, Mapping):
                     inner = {f"{part}.{key}": value for key, value in given.items()}
-                    missing.unknown(where, inner, frozenset(f"{part}.{key}" for key in known))
+                    missing.unknown(where, inner, frozenset(f"{part}.{key}" for key in form.model_fields))
             found = scenario_of(case, where, missing)
             if found.scenario.id in made:
                 hint = "give each seed a name of its own"
