@@ -80,15 +80,11 @@ class Document(Generic[T]):
     name: str
     root: yaml.Node | None = None
 
-    def at(self, location: Sequence[str | int], message: str) -> Problem:
-        """Return the problem of a part of the document; the place of a missing part is that of what lacks it."""
-        if self.root is None:
-            return Problem(self.name, 1, 1, _dotted(tuple(location)), message)
-        return _at(tuple(location), message, self.root, self.name)
-
     def valid(self, found: Iterable[tuple[Sequence[str | int], str]] = ()) -> T:
         """Return the value. `found`: further problems, as (place, message). Raises ScenarioInvalid with all of them."""
-        problems = [*self.problems, *(self.at(location, message) for location, message in found)]
+        problems = list(self.problems)
+        if self.root is not None:
+            problems += [_at(tuple(location), message, self.root, self.name) for location, message in found]
         if problems or self.value is None:
             raise ScenarioInvalid(sorted(problems, key=lambda problem: (problem.line, problem.column)))
         return self.value
@@ -345,6 +341,7 @@ _WANTED = {
 def _at(
     location: tuple[str | int, ...], message: str, root: yaml.Node, name: str, *, prefer_key: bool = False
 ) -> Problem:
+    """Return the problem of a part of the document; the place of a missing part is that of what lacks it."""
     mark = _locate(root, location, prefer_key=prefer_key).start_mark
     return Problem(name, mark.line + 1, mark.column + 1, _dotted(location), message)
 
