@@ -298,7 +298,7 @@ def _is_echo(item: Any, root: yaml.Node) -> bool:
     return item["type"] == "tuple_type" and len(location) == 1
 
 
-def _location(item: Any) -> tuple[str | int, ...]:
+def _location(item: Any) -> Place:
     """Return the place of an error in the file, without the alternative of a union that pydantic adds."""
     place = tuple(item["loc"])
     if "disclosure" in place:
@@ -338,15 +338,13 @@ _WANTED = {
 }
 
 
-def _at(
-    location: tuple[str | int, ...], message: str, root: yaml.Node, name: str, *, prefer_key: bool = False
-) -> Problem:
+def _at(location: Place, message: str, root: yaml.Node, name: str, *, prefer_key: bool = False) -> Problem:
     """Return the problem of a part of the document; the place of a missing part is that of what lacks it."""
     mark = _locate(root, location, prefer_key=prefer_key).start_mark
     return Problem(name, mark.line + 1, mark.column + 1, _dotted(location), message)
 
 
-def _locate(root: yaml.Node, location: tuple[str | int, ...], *, prefer_key: bool) -> yaml.Node:
+def _locate(root: yaml.Node, location: Place, *, prefer_key: bool) -> yaml.Node:
     """Return the deepest existing node on the way to `location`."""
     node = root
     for depth, part in enumerate(location):
@@ -363,7 +361,7 @@ def _locate(root: yaml.Node, location: tuple[str | int, ...], *, prefer_key: boo
     return node
 
 
-def _fields_at(location: tuple[str | int, ...], root: type[BaseModel]) -> list[str]:
+def _fields_at(location: Place, root: type[BaseModel]) -> list[str]:
     """Return the field names of the model at `location`, for suggestions."""
     model: type[BaseModel] | None = root
     for part in location:
@@ -380,6 +378,6 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
     return next((found for arg in get_args(annotation) if (found := _model_in(arg))), None)
 
 
-def _dotted(location: tuple[str | int, ...]) -> str:
+def _dotted(location: Place) -> str:
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
     return text.lstrip(".")
