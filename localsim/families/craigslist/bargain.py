@@ -54,7 +54,7 @@ class Bargain:
         self._face(speaker, other)
         self._read_count(plain(turn.action.text))
         reading = self._answering_doubt(reading, other)
-        prices = self.own_offers(speaker, reading, self.standing)
+        prices = self.own_offers(speaker, reading)
         if reading.has & {"defer", "reopened"}:
             self.deferred = turn.index
         if "elliptic" in reading.has and reading.accept == "weak" and not (self.previous and self.previous[1].question):
@@ -106,9 +106,9 @@ class Bargain:
         elif reading.positive and not reading.has & {"plea", "begs"} and self.open == {other}:
             self.sought = speaker
 
-    def own_offers(self, speaker: str, reading: Reading, standing: dict[str, float]) -> list[float]:
+    def own_offers(self, speaker: str, reading: Reading) -> list[float]:
         """Return the speaker's own prices, with middles, percentages, changes and prices per piece as totals."""
-        other = self._other(speaker)
+        standing, other = self.standing, self._other(speaker)
         if reading.offers:
             return reading.offers
         if reading.each:
@@ -119,13 +119,13 @@ class Bargain:
                 return [standing[other]]
         if "middle" in reading.has and other in standing and speaker in standing:
             return [(standing[speaker] + standing[other]) / 2]
-        if "middle" in reading.has and len(standing) == 1 and not self.seller_is(next(iter(standing))):
+        if "middle" in reading.has and len(standing) == 1 and next(iter(standing)) != self.seller:
             return [(next(iter(standing.values())) + self.list_price) / 2]
         if reading.percent is not None:
             return [self.list_price * (1 - reading.percent)]
         if reading.changes and (reading.accept != "strong" or "if_so" in reading.has):
             amount = reading.changes[-1]
-            base = standing.get(other if (amount > 0) == self.seller_is(speaker) else speaker)
+            base = standing.get(other if (amount > 0) == (speaker == self.seller) else speaker)
             if amount < 0:
                 base = self.named
             if base is None:
@@ -133,14 +133,10 @@ class Bargain:
             return [base + amount] if base is not None and base + amount > 0 else []
         if "at_start" in reading.has and self.history.get(other):
             return [self.history[other][0]]
-        if "price_fine" in reading.has and not self.seller_is(speaker):
+        if "price_fine" in reading.has and speaker != self.seller:
             return [standing.get(other, self.list_price)]
         listed = "list_price" in reading.has and "reject" not in reading.has
-        return [self.list_price] if listed and (reading.accept or not self.seller_is(speaker)) else []
-
-    def seller_is(self, name: str) -> bool:
-        """Return True if `name` is the seller."""
-        return name == self.seller
+        return [self.list_price] if listed and (reading.accept or speaker != self.seller) else []
 
     def _other(self, name: str) -> str:
         known = (*self.standing, *([self.previous[0]] if self.previous else []), self.seller)
@@ -161,7 +157,7 @@ class Bargain:
 
     def _stand(self, speaker: str, prices: list[float], reading: Reading) -> None:
         self.standing[speaker] = prices[-1]
-        if self.seller_is(speaker) and reading.offers:
+        if speaker == self.seller and reading.offers:
             self.named = prices[-1]
         self.history.setdefault(speaker, []).extend(prices)
         (self.ambiguous.add if reading.alternatives else self.ambiguous.discard)(speaker)
@@ -305,7 +301,7 @@ class Bargain:
 
     def _is_asking_price(self, reading: Reading, price: float, other: str) -> bool:
         """Return True if the price is the listed one, stated to a seller who has named none."""
-        silent_seller = self.seller_is(other) and other not in self.standing
+        silent_seller = other == self.seller and other not in self.standing
         return silent_seller and _same(price, self.list_price) and not reading.asked and "reject" not in reading.has
 
     def _claim(self, turn: Turn, price: float, other: str) -> None:
@@ -357,7 +353,7 @@ class Bargain:
                 price = self.standing[turn.speaker]
             if (
                 price is None
-                and self.seller_is(other)
+                and other == self.seller
                 and not self.standing
                 and ("affirm" in reading.has or not reading.question)
             ):
@@ -412,7 +408,7 @@ class Bargain:
             return False
         if "all_yes" in reading.has:
             return True
-        if reading.has & {"logistics", "pleased"} or "praises" in reading.has and not self.seller_is(speaker):
+        if reading.has & {"logistics", "pleased"} or "praises" in reading.has and speaker != self.seller:
             return "other_question" not in reading.has and "farewell" not in reading.has
         if reading.accept == "weak" or "assents" in reading.has:
             return ("other_question" not in reading.has or "final_yes" in reading.has) and "farewell" not in reading.has

@@ -49,7 +49,7 @@ def offers(turns: Sequence[Turn], *, list_price: float) -> list[Offer]:
     offered = []
     for turn in turns:
         reading = read_turn(turn, list_price, before)
-        for price in dict.fromkeys(bargain.own_offers(turn.speaker, reading, bargain.standing)):
+        for price in dict.fromkeys(bargain.own_offers(turn.speaker, reading)):
             offered.append(Offer(turn.index, turn.speaker, price))
         bargain.take(turn, reading)
         before = turn.action.text

@@ -157,11 +157,10 @@ class MutualFriends(Family):
         taken: set[tuple[str, ...]] = set()
         rows: list[_Row] = []
         for friend in friends:
-            values = tuple(rng.choice(pool) for pool in pools)
-            for _ in range(40):
+            for _ in range(41):
+                values = tuple(rng.choice(pool) for pool in pools)
                 if values not in taken:
                     break
-                values = tuple(rng.choice(pool) for pool in pools)
             taken.add(values)
             rows.append((friend, values))
         first, second = rows[:size], rows[:common] + rows[size:]

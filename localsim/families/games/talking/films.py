@@ -254,11 +254,9 @@ def _all_questions(seen: g.Observation, rng: random.Random) -> g.Action:
 
 def _guesser(seen: g.Observation, rng: random.Random) -> g.Action:
     """Suggest the next film that agrees with what was said, and ask nothing."""
-    return (
-        g.move("suggest", next(iter(_left(seen) or films_of(seen.me().facts))))
-        if seen.may("suggest")
-        else _answer(seen)
-    )
+    if not seen.may("suggest"):
+        return _answer(seen)
+    return g.move("suggest", next(iter(_left(seen) or films_of(seen.me().facts))))
 
 
 def _liar(seen: g.Observation, rng: random.Random) -> g.Action:
