@@ -72,9 +72,9 @@ def numbered(reference: str) -> list[str]:
 
 
 def _loaded(reference: str) -> list[LoadedScenario]:
-    cast = find_casting(reference)
-    if cast is not None:
-        return [cast]
+    casting = find_casting(reference)
+    if casting is not None:
+        return [casting]
     match = _NUMBERED.fullmatch(reference)
     if match is None or Path(reference).exists():
         return every_loaded(sources_of(reference))

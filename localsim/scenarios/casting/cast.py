@@ -91,7 +91,6 @@ def cast(situation: Situation, people: Mapping[str, Person], relations: Relation
 def casted(situation: Situation, group: Sequence[Person], relations: Relations, number: int) -> ScenarioFile:
     """Return a situation as a scenario with these people in the order of its roles."""
     names = {role.role: person.name for role, person in zip(situation.roles, group, strict=True)}
-    who = tuple(names.values())
     document = ScenarioFile(
         version=1,
         id=f"{situation.id}-{number}",
@@ -124,7 +123,7 @@ def casted(situation: Situation, group: Sequence[Person], relations: Relations, 
             "tags": {"kind": situation.kind, **situation.tags, "persona_type": persona_types(group)},
         },
     )
-    assert len(set(who)) == len(who), "first names of people are unique"
+    assert len(set(names.values())) == len(names), "first names of people are unique"
     return document.model_copy(update={"answer": answer_of(document)})
 
 

@@ -266,17 +266,17 @@ def _listed(value: list[str] | str) -> str:
 def scenario_of(task: Task, missing: Missing) -> LoadedScenario:
     """Return the scenario of a task: each part of its texts goes to those who may see it. Raises InvalidInput."""
     where = task.where
-    parts = {"scenario": pieces(task.setting, f"{where}, scenario")}
+    scene = pieces(task.setting, f"{where}, scenario")
     goals = [pieces(side.goal, f"{where}, agent_goals {number}") for number, side in enumerate(task.sides)]
     secrets = [pieces(side.secret, f"{where}, secret of {side.name}") for side in task.sides]
     profiles = [
         {key: pieces(text, f"{where}, {key} of {side.name}") for key, text in side.profile.items()}
         for side in task.sides
     ]
-    hidden = [*(piece for each in goals for piece in each if piece.reader)]
+    hidden = [piece for each in goals for piece in each if piece.reader]
     hidden += [p for number, each in enumerate(secrets) for p in each if p.reader not in ("", f"agent_{number}")]
     hidden += [p for each in profiles for found in each.values() for p in found if p.reader]
-    everything = [*parts["scenario"], *hidden]
+    everything = [*scene, *hidden]
     names = agent_names([side.name for side in task.sides], where, missing)
     facts = {number: list[str]() for number in range(len(names))}
     judge = [plain([piece]) for piece in everything if piece.reader == JUDGE]
@@ -286,7 +286,7 @@ def scenario_of(task: Task, missing: Missing) -> LoadedScenario:
             if number not in facts:
                 raise InvalidInput(f"a part of a text is for {piece.reader}, who is not there", where=where)
             facts[number].append(unlabelled(piece.text))
-    setting = plain([piece for piece in parts["scenario"] if not piece.reader])
+    setting = plain([piece for piece in scene if not piece.reader])
     agents = []
     for number, name in enumerate(names):
         own = [piece for piece in goals[number] if not piece.reader]
