@@ -201,7 +201,7 @@ class _Thinking:
         answer: Answer | Drafted | None = None
         try:
             while True:
-                asked = work.send(answer)  # type: ignore[arg-type]  # a generator begins with None
+                asked = work.send(answer)  # a generator begins with None
                 answer = yield from (self._consult(asked) if isinstance(asked, Consult) else self._draft(asked))
         except StopIteration as end:
             done: tuple[Note, ...] | Drafted = end.value

@@ -42,8 +42,6 @@ class Plan(Step):
 
     acts: Acts
     name: str = "plan"
-    version: str = "1"
-    aside: bool = False
 
     @property
     def tokens(self) -> int:
@@ -53,11 +51,10 @@ class Plan(Step):
         """Leave a note with the act."""
         names = tuple(self.acts.acts)
         ask = ASK.format(name=seen.viewer, acts=", ".join(names))
-        answer = yield Consult(self.name, ask, "Act:", OneOf(names, "Act:"), 16)
-        assert isinstance(answer, Answer)
+        answer: Answer = yield Consult(self.name, ask, "Act:", OneOf(names, "Act:"), 16)
         if not answer.text:
             return ()
         return (Note(self.name, answer.text, TOLD.format(act=self.acts.acts[answer.text].rstrip("."))),)
 
     def stated(self) -> Mapping[str, Any]:
-        return {"version": self.version, "acts": dict(self.acts.acts)}
+        return {"version": "1", "acts": dict(self.acts.acts)}

@@ -42,9 +42,7 @@ class Believe(Step):
     unknown: Unknown
     every: int = 1
     name: str = "believe"
-    version: str = "1"
     tokens: int = 240
-    aside: bool = False
 
     def work(self, seen: Observation, notes: tuple[Note, ...]) -> Work:
         """Leave a note with the likeliest answer, or keep the old one; it is asked for without the old one."""
@@ -54,10 +52,9 @@ class Believe(Step):
         if question is None or (own % self.every and others != notes):
             return ()
         ask = ASK.format(ask=question.ask, words=", ".join(question.words))
-        answer = yield Consult(self.name, ask, START, question.form, 24, sure=True, notes=others)
-        assert isinstance(answer, Answer)
+        answer: Answer = yield Consult(self.name, ask, START, question.form, 24, sure=True, notes=others)
         return (Note(self.name, answer.text, TOLD.format(word=answer.text), keep=True),) if answer.text else ()
 
     def stated(self) -> Mapping[str, Any]:
         """As in `Step`; the version of the family is stored beside."""
-        return {"version": self.version, "every": self.every}
+        return {"version": "1", "every": self.every}

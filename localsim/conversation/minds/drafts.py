@@ -27,27 +27,24 @@ class Drafts(Step):
     """Two drafts, with and without the persona. Only the same choice in both orders counts, else the first."""
 
     name: str = "drafts"
-    version: str = "1"
     tokens: int = 300
     aside: bool = True
 
     def work(self, seen: Observation, notes: tuple[Note, ...]) -> Work:  # noqa: ARG002 - the drafts read the notes
         """Return one of the drafts."""
-        own = yield Draft()
-        plain = yield Draft(persona=False)
-        assert isinstance(own, Drafted) and isinstance(plain, Drafted)
+        own: Drafted = yield Draft()
+        plain: Drafted = yield Draft(persona=False)
         if plain.line == own.line:
             return own
         votes = []
         for first, second in ((own, plain), (plain, own)):
             ask = ASK_PICK.format(first=first.line, second=second.line)
-            answer = yield Consult(self.name, ask, "Better:", OneOf(PICK, "Better:"), 8, sure=True)
-            assert isinstance(answer, Answer)
+            answer: Answer = yield Consult(self.name, ask, "Better:", OneOf(PICK, "Better:"), 8, sure=True)
             votes.append({"first": first, "second": second}.get(answer.text))
         return plain if votes == [plain, plain] else own
 
     def stated(self) -> Mapping[str, Any]:
-        return {"version": self.version}
+        return {"version": "1"}
 
 
 @dataclass(frozen=True)
@@ -60,23 +57,18 @@ class Best(Step):
     weight: float = 1.0
     mu: float = 1.0
     name: str = "best"
-    version: str = "1"
     tokens: int = 200
-    aside: bool = False
 
     def work(self, seen: Observation, notes: tuple[Note, ...]) -> Work:  # noqa: ARG002
         """Return the draft with the lowest energy; of equal ones the first."""
         drafts: list[Drafted] = []
         for _ in range(self.n):
-            draft = yield Draft()
-            assert isinstance(draft, Drafted)
-            drafts.append(draft)
+            drafts.append((yield Draft()))
         energies: dict[str, float] = {}
         for draft in drafts:
             if draft.line not in energies:
                 energies[draft.line] = yield from self._energy(draft.line)
-        best = min(drafts, key=lambda draft: energies[draft.line])
-        return best
+        return min(drafts, key=lambda draft: energies[draft.line])
 
     def _energy(self, line: str) -> Any:
         total = 0.0
@@ -88,4 +80,4 @@ class Best(Step):
         return total
 
     def stated(self) -> Mapping[str, Any]:
-        return {"version": self.version, "of": self.of, "n": self.n, "weight": self.weight, "mu": self.mu}
+        return {"version": "1", "of": self.of, "n": self.n, "weight": self.weight, "mu": self.mu}

@@ -26,7 +26,6 @@ class Flow(Step):
     gives: tuple[str, ...] | None = None
     """The names of the notes that are seen after it; None: all."""
     name: str = "seq"
-    version: str = "1"
 
     @property
     def tokens(self) -> int:
@@ -57,7 +56,7 @@ class Flow(Step):
 
     def stated(self) -> Mapping[str, Any]:
         steps = [[step.name, dict(step.stated())] for step in self.steps]
-        return {"version": self.version, "steps": steps, "reads": self.reads, "gives": self.gives}
+        return {"version": "1", "steps": steps, "reads": self.reads, "gives": self.gives}
 
 
 @dataclass(frozen=True)
@@ -111,10 +110,9 @@ def _run(step: Step, seen: Observation, notes: Notes) -> Work:
     work = step.work(seen, notes)
     answer: Answer | Drafted | None = None
     try:
-        asked = next(work)
         while True:
+            asked = work.send(answer)  # a generator begins with None
             answer = yield asked if asked.notes is not None else replace(asked, notes=notes)
-            asked = work.send(answer)
     except StopIteration as end:
         done: Notes | Drafted = end.value
         return done

@@ -31,9 +31,7 @@ class Immerse(Step):
     by: str = "agreement"
     """`agreement`, or `judge`: the agent itself."""
     name: str = "immerse"
-    version: str = "1"
     tokens: int = 240
-    aside: bool = False
 
     def work(self, seen: Observation, notes: tuple[Note, ...]) -> Work:
         """Leave the pair before the agent's first line; later it is kept."""
@@ -43,8 +41,7 @@ class Immerse(Step):
         question = Consult(self.name, ask, start, Words(200), 80, opens=True)
         found: list[str] = []
         for _ in range(self.n):
-            answer = yield question
-            assert isinstance(answer, Answer)
+            answer: Answer = yield question
             found += [answer.text] if answer.text else []
         if not found:
             return ()
@@ -54,13 +51,12 @@ class Immerse(Step):
             for text in found:
                 ask = ASK.format(answer=text, name=seen.viewer)
                 answer = yield Consult(self.name, ask, "Points:", OneOf(POINTS, "Points:"), 8, sure=True)
-                assert isinstance(answer, Answer)
                 points.append(sum(int(point) * likelihood(answer, point) for point in POINTS))
             best = found[points.index(max(points))]
         return (Note(self.name, f"{start} {best}", opens=SETTING.format(name=seen.viewer), keep=True),)
 
     def stated(self) -> Mapping[str, Any]:
-        return {"version": self.version, "n": self.n, "by": self.by}
+        return {"version": "1", "n": self.n, "by": self.by}
 
 
 def agreed(texts: list[str]) -> str:

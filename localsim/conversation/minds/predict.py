@@ -27,21 +27,18 @@ class Predict(Step):
 
     of: tuple[str, ...]
     name: str = "predict"
-    version: str = "1"
     tokens: int = 120
-    aside: bool = False
 
     def work(self, seen: Observation, notes: tuple[Note, ...]) -> Work:  # noqa: ARG002 - the question reads the notes
         """Leave a note with the likeliest word."""
         ask = ASK.format(others=others_of(seen), words=", ".join(self.of))
-        answer = yield Consult(self.name, ask, "Next:", OneOf(self.of, "Next:"), 16, sure=True)
-        assert isinstance(answer, Answer)
+        answer: Answer = yield Consult(self.name, ask, "Next:", OneOf(self.of, "Next:"), 16, sure=True)
         if not answer.text:
             return ()
         return (Note(self.name, answer.text, EXPECTS.format(others=others_of(seen), word=answer.text)),)
 
     def stated(self) -> Mapping[str, Any]:
-        return {"version": self.version, "of": self.of}
+        return {"version": "1", "of": self.of}
 
 
 @dataclass(frozen=True)
@@ -76,9 +73,7 @@ class Expectimax(Step):
     prospect: Prospect
     depth: int = 1
     name: str = "expectimax"
-    version: str = "1"
     tokens: int = 160
-    aside: bool = False
 
     def work(self, seen: Observation, notes: tuple[Note, ...]) -> Work:  # noqa: ARG002
         """Return the line that makes the move; nothing where the agent makes none."""
@@ -90,8 +85,7 @@ class Expectimax(Step):
             value = yield from self._value(seen, option, ())
             if value > worth:
                 best, worth = option, value
-        draft = yield Draft(ways=(_only(seen, place.move, best.word),))
-        assert isinstance(draft, Drafted)
+        draft: Drafted = yield Draft(ways=(_only(seen, place.move, best.word),))
         return draft
 
     def _value(self, seen: Observation, option: Option, before: tuple[str, ...]) -> Generator[Consult, Any, float]:
@@ -115,7 +109,7 @@ class Expectimax(Step):
 
     def stated(self) -> Mapping[str, Any]:
         """As in `Step`; the version of the game's family is stored beside."""
-        return {"version": self.version, "depth": self.depth}
+        return {"version": "1", "depth": self.depth}
 
 
 def _only(seen: Observation, move: str, value: str) -> Way:

@@ -23,9 +23,7 @@ class Reflect(Step):
 
     every: int = 3
     name: str = "reflect"
-    version: str = "1"
     tokens: int = 420
-    aside: bool = False
 
     def work(self, seen: Observation, notes: tuple[Note, ...]) -> Work:
         """Leave three notes, or keep the old ones."""
@@ -37,11 +35,10 @@ class Reflect(Step):
         for key, ask, told in QUESTIONS:
             step = f"{self.name}.{key}"
             asked = ask.format(name=seen.viewer)
-            answer = yield Consult(step, asked, "Answer:", Words(), 60, notes=(*known, *found))
-            assert isinstance(answer, Answer)
+            answer: Answer = yield Consult(step, asked, "Answer:", Words(), 60, notes=(*known, *found))
             if answer.text:
                 found += (Note(step, answer.text, told.format(name=seen.viewer) + answer.text, keep=True),)
         return found
 
     def stated(self) -> Mapping[str, Any]:
-        return {"version": self.version, "every": self.every}
+        return {"version": "1", "every": self.every}

@@ -83,7 +83,8 @@ class Drafted:
     """What steps leave beside it, for later turns."""
 
 
-Work = Generator[Consult | Draft, Answer | Drafted, tuple[Note, ...] | Drafted]
+Work = Generator[Consult | Draft, Any, tuple[Note, ...] | Drafted]
+"""Questions and drafts, each answered with its own kind of value; then notes, or the line."""
 
 
 class Readable(Form, Protocol):
@@ -107,6 +108,7 @@ class Step(Protocol):
     @property
     def aside(self) -> bool:
         """True if it drafts lines without the persona, which need a cache of their own."""
+        return False
 
     def work(self, seen: Observation, notes: tuple[Note, ...]) -> Work:
         """Yield questions and drafts; return notes, or the line."""

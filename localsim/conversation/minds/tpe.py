@@ -29,8 +29,6 @@ class Tpe(Step):
     """The tools; None: the sources alone."""
     most: int = 3
     name: str = "tpe"
-    version: str = "1"
-    aside: bool = False
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -44,13 +42,11 @@ class Tpe(Step):
     def work(self, seen: Observation, notes: tuple[Note, ...]) -> Work:
         """Leave the thought, the plan, and what the tools give in its order."""
         ask = THINK.format(others=others_of(seen), name=seen.viewer)
-        thought = yield Consult("tpe.think", ask, "Thought:", Words(), 60)
-        assert isinstance(thought, Answer)
+        thought: Answer = yield Consult("tpe.think", ask, "Thought:", Words(), 60)
         thinks = (Note("tpe.think", thought.text, THOUGHT.format(text=thought.text)),) if thought.text else ()
         ask = PLAN.format(name=seen.viewer, most=self.most, tools=SEPARATOR.join(self.tools))
         form = Listed(self.tools, self.most)
-        planned = yield Consult("tpe.plan", ask, "Plan:", form, 12 * self.most, notes=(*notes, *thinks))
-        assert isinstance(planned, Answer)
+        planned: Answer = yield Consult("tpe.plan", ask, "Plan:", form, 12 * self.most, notes=(*notes, *thinks))
         if not planned.text:
             return thinks
         results = " ".join(filter(None, (self._use(tool, seen) for tool in planned.text.split(SEPARATOR))))
@@ -66,4 +62,4 @@ class Tpe(Step):
         return " ".join([*(f"{label}: {value}." for label, value in me.profile), *(me.persona and me.persona[0][1])])
 
     def stated(self) -> Mapping[str, Any]:
-        return {"version": self.version, "acts": dict(self.acts.acts) if self.acts else None, "most": self.most}
+        return {"version": "1", "acts": dict(self.acts.acts) if self.acts else None, "most": self.most}
