@@ -27,7 +27,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from localsim.conversation.episode import OMNISCIENT, SINGLE_AUTHOR, AgentView, Mode, Observation
-from localsim.conversation.grants import EVERY, NOTHING, Grant, Grants, Sight, first_facts
+from localsim.conversation.grants import EVERY, EVERYTHING, NOTHING, Grant, Grants, Sight, first_facts
 from localsim.conversation.memories import Encode, Recall, recalled
 from localsim.conversation.rules.deciding import every_way
 from localsim.conversation.rules.lines import Way
@@ -49,9 +49,6 @@ PROFILE_SEEN: dict[RelationshipLevel, tuple[str, ...]] = {
     "family": _CLOSE,
 }
 """Profile fields that the other side sees at each relationship level."""
-
-
-_OWN = Grant(goal=True, secret=True, facts=EVERY, profile=True)
 
 
 def observe(
@@ -78,7 +75,7 @@ def observe(
     granted = NOTHING if omniscient else grants
     grant = granted.of(viewer, names) if granted else Grant()
     views = tuple(
-        _view(scenario, viewer, agent, _OWN if omniscient or agent.name == viewer else grant)
+        _view(scenario, viewer, agent, EVERYTHING if omniscient or agent.name == viewer else grant)
         for agent in scenario.agents
     )
     heard = readable(transcript, viewer, everything=omniscient, goes_on=scenario.limits.leave == "goes_on")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Literal
 
 from localsim.conversation.episode import OMNISCIENT, SINGLE_AUTHOR
@@ -45,14 +46,7 @@ class Lanes:
 
     def beats(self) -> Iterator[tuple[Line, ...]]:
         """Yield the lines of each beat."""
-        beat: list[Line] = []
-        for line in self.lines:
-            if beat and line.turn.beat != beat[0].turn.beat:
-                yield tuple(beat)
-                beat = []
-            beat.append(line)
-        if beat:
-            yield tuple(beat)
+        return (tuple(lines) for _, lines in groupby(self.lines, lambda line: line.turn.beat))
 
 
 def is_divided(scenario: Scenario, talk: Transcript) -> bool:
