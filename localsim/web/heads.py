@@ -15,6 +15,7 @@ from localsim.reports.figures import pairs
 from localsim.reports.figures.pairs import Paired
 from localsim.runs import telling
 from localsim.runs.plan import primary_of
+from localsim.stats import grouped
 from localsim.store.conditions import by_number
 from localsim.store.database import Store
 from localsim.store.journal import is_written
@@ -116,12 +117,11 @@ def newest(runs: Sequence[NamedRun]) -> str:
 
 def _heads(store: Store, rows: Sequence[RunRow], outcomes: Mapping[str, Sequence[Paired]]) -> list[RunHead]:
     names = telling.names_of(store, [vars(row) for row in rows])
-    found: dict[str, list[ResultRow]] = {row.run_id: [] for row in rows}
-    for each in page_queries.results(store, list(found)):
-        found[each.run_id].append(each)
+    ids = [row.run_id for row in rows]
+    found = grouped((each.run_id, each) for each in page_queries.results(store, ids))
     ends = _ends([each for own in outcomes.values() for each in own])
-    results = {run_id: _results(own, outcomes.get(run_id, ()), ends) for run_id, own in found.items()}
-    return [RunHead(row, names[row.run_id], results[row.run_id]) for row in rows]
+    results = [_results(found.get(run_id, ()), outcomes.get(run_id, ()), ends) for run_id in ids]
+    return [RunHead(row, names[row.run_id], own) for row, own in zip(rows, results, strict=True)]
 
 
 _Scale = tuple[str, str]
@@ -129,9 +129,7 @@ _Scale = tuple[str, str]
 
 
 def _ends(found: Sequence[Paired]) -> dict[_Scale, tuple[float, float]]:
-    scales: dict[_Scale, list[Paired]] = {}
-    for each in found:
-        scales.setdefault((each.family, each.measure.key), []).append(each)
+    scales = grouped(((each.family, each.measure.key), each) for each in found)
     return {scale: (min(each.least for each in own), pairs.top_of(own)) for scale, own in scales.items()}
 
 

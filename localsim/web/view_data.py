@@ -28,6 +28,7 @@ from localsim.reports.measures import heading_of
 from localsim.reports.render.html import Opening, opening
 from localsim.reports.validity.thresholds import sentences, thresholds
 from localsim.runs import telling
+from localsim.stats import grouped
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode, load_episode, prompt_of, prompts_of
 from localsim.store.journal import journal_folder, read_journal
@@ -192,9 +193,7 @@ def matrix(store: Store, run_id: str, chosen: EpisodeFilter, size: int = SCENARI
         unselected = replace(chosen, status="", outcome="", leaks="", words="")
         found = page_queries.episodes_of_run(store, run_id, unselected, hits)
         every = Counter((row.family, (row.condition, row.model)) for row in found)
-    by_scenario: dict[str, list[EpisodeRow]] = {}
-    for row in rows:
-        by_scenario.setdefault(row.scenario_id, []).append(row)
+    by_scenario = grouped((row.scenario_id, row) for row in rows)
     begin = size * (chosen.page - 1)
     shown = list(by_scenario.values())[begin : begin + size]
     lines = [ScenarioLine(own[-1].scenario_id, own[-1].title, own[-1].family, _by_key(own)) for own in shown]
@@ -209,10 +208,7 @@ def matrix(store: Store, run_id: str, chosen: EpisodeFilter, size: int = SCENARI
 
 
 def _by_key(rows: Iterable[EpisodeRow]) -> dict[Key, list[EpisodeRow]]:
-    found: dict[Key, list[EpisodeRow]] = {}
-    for row in rows:
-        found.setdefault((row.condition, row.model), []).append(row)
-    return found
+    return grouped(((row.condition, row.model), row) for row in rows)
 
 
 @dataclass(frozen=True)
@@ -395,9 +391,7 @@ class FactLine:
 
 def timeline(marked: MarkedEpisode) -> list[FactLine]:
     """A line for each private fact that comes up."""
-    points: dict[str, list[Row]] = {}
-    for leak in marked.leaks:
-        points.setdefault(leak["fact_id"], []).append(leak)
+    points = grouped((leak["fact_id"], leak) for leak in marked.leaks)
     return [FactLine(own[0]["fact"], own[0]["owner"], own) for own in points.values()]
 
 

@@ -10,9 +10,9 @@ episode and seat (`replayed`), and why its decision could not be taken (`fallbac
 from __future__ import annotations
 
 import random
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 from localsim.backends.base import Backend, Done
@@ -23,6 +23,7 @@ from localsim.conversation.rules.lines import SEPARATOR, Bound, Way, name_of
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action, Turn, line_of, typed_move
 from localsim.errors import GenerationFailed, InvalidInput
+from localsim.stats import grouped
 from localsim.store.database import Store
 from localsim.store.episodes import transcript_of
 from localsim.store.queries import classes as queries
@@ -58,13 +59,12 @@ def is_earlier(name: str) -> bool:
 
 def decisions_of(store: Store, run_id: str) -> Decisions:
     """Read what people decided in the completed talks of a run."""
-    rows: dict[tuple[str, str, str, str], list[dict[str, Any]]] = defaultdict(list)
-    for row in queries.decisions(store, run_id, NAME):
-        rows[row["scenario_hash"], row["speaker"], row["episode_id"], row["mode"]].append(row)
-    found: Decisions = defaultdict(list)
-    for (scenario, role, episode_id, mode), own in rows.items():
-        found[scenario, role].append(PastRole(episode_id, mode, transcript_of(own).turns))
-    return dict(found)
+    key = itemgetter("scenario_hash", "speaker", "episode_id", "mode")
+    rows = grouped((key(row), row) for row in queries.decisions(store, run_id, NAME))
+    return grouped(
+        ((scenario, role), PastRole(episode_id, mode, transcript_of(own).turns))
+        for (scenario, role, episode_id, mode), own in rows.items()
+    )
 
 
 def refuse_without(decisions: Decisions, scenarios: Sequence[LoadedScenario], run_id: str) -> None:
@@ -84,7 +84,7 @@ def refuse_without(decisions: Decisions, scenarios: Sequence[LoadedScenario], ru
 
 
 class EarlierClass(Backend):
-    """A backend that replays decisions. `live_of` finds a talk by the hash of its spec."""
+    """A backend that replays decisions. `live_of` finds a talk by the hash of its spec. `fallback` stays open."""
 
     def __init__(
         self,
@@ -103,9 +103,6 @@ class EarlierClass(Backend):
         self._done: list[Done] = []
         self._passed: dict[int, tuple[int, dict[str, Any]]] = {}
         """Ticket of the fallback -> own ticket and details."""
-
-    def thinks(self) -> bool:
-        return False
 
     def submit(self, request: Request) -> int:
         self._tickets += 1
@@ -154,9 +151,6 @@ class EarlierClass(Backend):
 
     def release(self, session: str) -> None:
         self._fallback.release(session)
-
-    def close(self) -> None:
-        pass  # who opened the fallback closes it
 
 
 def drawn(played: Sequence[PastRole], live: Live, role: str) -> PastRole | None:

@@ -31,9 +31,6 @@ class Players(Backend):
         """Hash of a spec -> the turn that a person is asked for in its conversation, and since when."""
         self._given: list[Done] = []
 
-    def thinks(self) -> bool:
-        return False
-
     @property
     def over(self) -> bool:
         """True at the end, when no turn is left to hand over."""
@@ -84,9 +81,3 @@ class Players(Backend):
     def cancel(self, ticket: int) -> None:
         with self._changed:
             self._asked = {talk: asked for talk, asked in self._asked.items() if asked[0] != ticket}
-
-    def release(self, session: str) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
