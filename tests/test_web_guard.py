@@ -190,7 +190,7 @@ def test_nothing_but_assets_is_served(client: TestClient, path: str) -> None:
     assert client.get(path).status_code == 404
 
 
-NOTHING = serve.Content(Store(Path("x")), "", frozenset())
+NOTHING = Store(Path("x"))
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "0", "", "::", "0:0::0", "::ffff:0.0.0.0"])
@@ -202,7 +202,7 @@ def test_every_network_at_once_is_refused(host: str) -> None:
 def test_an_address_of_another_machine_is_refused_with_the_reason() -> None:
     for host in ("192.0.2.1", "no-such-name.invalid", "a" * 300):
         with pytest.raises(InvalidInput, match="not an address of this machine"):
-            serve.serve(serve.Address(host, 0), NOTHING, "/", print, open_browser=False)
+            serve.serve(NOTHING, serve.Address(host, 0), "/", print, open_browser=False)
 
 
 def test_the_commands_for_a_class_are_accepted() -> None:
@@ -224,7 +224,7 @@ def test_the_commands_for_a_class_are_accepted() -> None:
 def test_only_loopback_without_being_asked() -> None:
     assert serve.is_loopback("127.0.0.1") and serve.is_loopback("::1") and not serve.is_loopback("192.168.1.4")
     with pytest.raises(InvalidInput, match="every network"):
-        serve.serve(serve.Address("0.0.0.0", 0), NOTHING, "/", print, open_browser=False)
+        serve.serve(NOTHING, serve.Address("0.0.0.0", 0), "/", print, open_browser=False)
 
 
 ANYTHING = st.text(max_size=40) | st.sampled_from(["@last", "@last-9", "-1", "1e9", "%00", "../..", HOSTILE])

@@ -187,19 +187,16 @@ def cluster_option(help_text: str) -> Option:
 
 def weights_option(help_text: str) -> Option:
     """Return the options --weights FILE and --sensitivity SHARE; `weights_from` reads their values."""
-    weights = click.option("--weights", metavar="FILE", help=help_text)
-    return lambda command: weights(sensitivity_option(command))
+    return together(click.option("--weights", metavar="FILE", help=help_text), sensitivity_option)
 
 
-def sensitivity_option(command: Any) -> Any:
-    """Add the option --sensitivity SHARE."""
-    return click.option(
-        "--sensitivity",
-        metavar="SHARE",
-        type=Finite(0, 1, min_open=True, max_open=True),
-        help="Allow this share of false alarms among the facts that stay private; a higher share finds more leaks. The "
-        "built-in thresholds have 0.1, and go from 0.01 to 0.3 [that of the thresholds].",
-    )(command)
+sensitivity_option = click.option(
+    "--sensitivity",
+    metavar="SHARE",
+    type=Finite(0, 1, min_open=True, max_open=True),
+    help="Allow this share of false alarms among the facts that stay private; a higher share finds more leaks. The "
+    "built-in thresholds have 0.1, and go from 0.01 to 0.3 [that of the thresholds].",
+)
 
 
 def weights_from(value: str | None, sensitivity: float | None = None) -> Weights | None:
@@ -226,16 +223,11 @@ def output_option(help_text: str) -> Option:
     return click.option("-o", "--output", type=Target(dir_okay=False), help=help_text)
 
 
-def web_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --host, --port and --open to a command."""
-    open_option = click.option("--open", "open_browser", is_flag=True, help="Also open the page in a browser.")
-    port = click.option(
-        "--port", type=click.IntRange(1, 65535), help=f"Listen on this port [{PORT}, or the next free one]."
-    )
-    host = click.option(
-        "--host", default=HERE, help="Listen on this address; by default only this computer can connect."
-    )
-    return host(port(open_option(command)))
+web_options = together(
+    click.option("--host", default=HERE, help="Listen on this address; by default only this computer can connect."),
+    click.option("--port", type=click.IntRange(1, 65535), help=f"Listen on this port [{PORT}, or the next free one]."),
+    click.option("--open", "open_browser", is_flag=True, help="Also open the page in a browser."),
+)
 
 
 def _language(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
@@ -253,14 +245,14 @@ language_option = click.option(
 
 
 def serve_pages(store: Store, host: str, port: int | None, path: str, *, open_browser: bool, **content: Any) -> None:
-    """Serve pages until Ctrl-C, `path` first; `content` are fields of `web.serve.Content`.
+    """Serve pages until Ctrl-C, `path` first; `content` are more arguments of `web.serve.serve`.
 
     Raises InvalidInput if the packages for it are not installed.
     """
     with paths.needing("the pages need", "web"):
-        from localsim.web.serve import Address, Content, serve
+        from localsim.web.serve import Address, serve
     place = Address(host, port or PORT, fixed=port is not None)
-    serve(place, Content(store, during=Reassurance, **content), path, say, open_browser=open_browser)
+    serve(store, place, path, say, open_browser=open_browser, during=Reassurance, **content)
 
 
 def _gpu(_ctx: click.Context, _param: click.Parameter, value: str) -> str:

@@ -10,19 +10,17 @@ import socket
 import threading
 import webbrowser
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import uvicorn
 from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from localsim.annotation.items import Selection
 from localsim.errors import BackendUnavailable, InvalidInput
 from localsim.machine import PORT
 from localsim.store.database import Store
-from localsim.web.app import PARTS, During, Site, create_app
+from localsim.web.app import Site, create_app
 from localsim.web.floor.ledger import Doors, Ledger
 from localsim.web.guard import HOST, Access, address_of, hosts_of, is_loopback, shown
 from localsim.web.phrases.table import find
@@ -45,34 +43,28 @@ class Address:
     """True where the caller chose the port; otherwise the server skips a port that is taken."""
 
 
-@dataclass(frozen=True)
-class Content:
-    """The database and pages of a server."""
-
-    store: Store
-    model: str = "starter"
-    """The model that plays the roles no person takes."""
-    parts: frozenset[str] = frozenset(PARTS)
-    selection: Selection | None = None
-    """The conversations that raters judge; None lets them choose a run."""
-    during: During = nullcontext
-    """As in `Site`."""
-    language: str = "en"
-    """The language of the pages of players, by the name that `phrases.table.find` knows."""
-
-
-def serve(place: Address, content: Content, path: str, say: Callable[[str], None], *, open_browser: bool) -> None:
+def serve(
+    store: Store,
+    place: Address,
+    path: str,
+    say: Callable[[str], None],
+    *,
+    open_browser: bool,
+    language: str = "en",
+    **content: Any,
+) -> None:
     """Serve until Ctrl-C. On a network every visitor needs the token that is printed.
 
-    Raises BackendUnavailable where no port is free, InvalidInput where `place.host` is not one address of this machine.
+    `language` is that of the pages of players, by the name that `phrases.table.find` knows; `content` are more fields
+    of `Site`. Raises BackendUnavailable where no port is free, InvalidInput where `place.host` is not one address of
+    this machine.
     """
-    phrases = find(content.language)
+    phrases = find(language)
     listening = listen(place)
     port = int(listening.getsockname()[1])
     access = None if is_loopback(place.host) else secrets.token_urlsafe(12)
     rules = Access(hosts_of(shown(place.host)), access)
-    about = (content.model, content.parts, content.selection)
-    app = create_app(Site(content.store, rules, *about, during=content.during, phrases=phrases))
+    app = create_app(Site(store, rules, phrases=phrases, **content))
     address = address_of(f"{shown(place.host)}:{port}", path, access)
     say(f"localsim is at {address}  (Ctrl-C stops it)")
     if access:
