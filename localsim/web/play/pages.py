@@ -38,17 +38,12 @@ def choose(request: Request) -> Response:
 
 def begin(request: Request, form: SentForm) -> Response:
     """Open a game and go to the seat."""
-    loaded = shipped().get(form.get("scenario", ""))
-    if loaded is None:
-        raise Refused("not_offered")
-    mode = _MODES.get(form.get("mode", "agents"))
-    if mode is None:
-        raise Refused("not_offered")
+    loaded, mode = shipped().get(form.get("scenario", "")), _MODES.get(form.get("mode", "agents"))
     role = form.get("role", "")
-    people = loaded.scenario.names if form.get("against") == "person" else (role,)
-    if role not in loaded.scenario.names:
+    if loaded is None or mode is None or role not in loaded.scenario.names:
         raise Refused("not_offered")
-    name, game = stage_of(request).open(loaded, tuple(people), mode)
+    people = loaded.scenario.names if form.get("against") == "person" else (role,)
+    name, game = stage_of(request).open(loaded, people, mode)
     seat = next(seat for seat, holder in game.seats.items() if holder == role)
     return RedirectResponse(f"/play/{name}/{seat}", 303)
 

@@ -126,11 +126,8 @@ class Stage:
     def open(self, loaded: LoadedScenario, roles: tuple[str, ...], mode: Mode) -> tuple[str, Game]:
         """Start a game in which people play `roles`, and return its name and itself.
 
-        Raises InvalidInput for a role that the scenario does not have, or while too many games are in progress.
+        Raises Refused while too many games are in progress.
         """
-        for role in roles:
-            if role not in loaded.scenario.names:
-                raise InvalidInput(f"{loaded.scenario.id} has no role {role!r}")
         game = Game(self._store, loaded, roles, mode, self.model)
         with self._lock:
             now = time.monotonic()
