@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any
 from urllib.parse import urlencode
 
@@ -27,8 +26,6 @@ from localsim.web import asking, heads, view_data
 from localsim.web.lane_data import lane_page
 from localsim.web.render import page
 
-_REPORTS: OrderedDict[tuple[Any, ...], str] = OrderedDict()
-_REPORTS_KEPT = 8
 _REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; frame-ancestors 'none'"
 """The report is one file that holds its own styles, and has no script."""
 _LONGEST_WORDS = 80
@@ -137,13 +134,13 @@ def report_page(request: Request) -> Response:
     """The report with its card, the same as `localsim report -o` writes."""
     store = store_of(request)
     run_id = store.run_id(request.path_params["run"])
-    key = view_data.key_of(store, run_id)
-    html = _REPORTS.get(key)
-    if html is None:
-        html = _REPORTS[key] = render(of(store, Ask(run_id, talks=True)), back=f"/runs/{run_id}")
-        while len(_REPORTS) > _REPORTS_KEPT:
-            _REPORTS.popitem(last=False)
+    html = _report(store, run_id, view_data.key_of(store, run_id))
     return HTMLResponse(html, headers={"content-security-policy": _REPORT_POLICY})
+
+
+@lru_cache(maxsize=8)
+def _report(store: Store, run_id: str, state: tuple[Any, ...]) -> str:  # noqa: ARG001 - part of the key
+    return render(of(store, Ask(run_id, talks=True)), back=f"/runs/{run_id}")
 
 
 @_reading
@@ -209,9 +206,7 @@ def lanes(request: Request, store: Store) -> Response:
         shown = lane_page(stored, number)
     except IndexError:
         raise InvalidInput("there is no such lane", hint="the talk's page has a link to its lanes") from None
-    return page(
-        request, "view/lanes", episode=stored, head=heads.run_head(store, stored.run_id), number=number, lanes=shown
-    )
+    return page(request, "view/lanes", episode=stored, head=heads.run_head(store, stored.run_id), lanes=shown)
 
 
 @_reading
