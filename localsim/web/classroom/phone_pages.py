@@ -146,7 +146,7 @@ def _values(request: Request, seat: Seat | None, state: str) -> dict[str, Any]:
         return values
     values["earlier"] = _earlier_talks(hall, seat, None if state == "wait" else live)
     if state == "wait":
-        return values | {"offer": hall.waited(seat) > _ALONE_AFTER_S, "computer": hall.opening.computer}
+        return values | {"offer": hall.waited(seat) > _ALONE_AFTER_S}
     if live is not None:
         values |= talk_values(hall, live, hall.register.role_of(seat))
         tongue = values["tongue"]

@@ -117,12 +117,7 @@ def _values(lab: Lab, person: Participant | None, step: Step, t: Phrases) -> dic
     if step == "rubric" and live is not None:
         role = lab.role_of(person, live)
         asked = {agent: list(own) for agent, own in groupby(lab.to_judge(person, live), lambda each: each.agent)}
-        return values | {
-            **talk_values(lab, live, role),
-            "talk": live.meeting.number,
-            "asked": asked,
-            "unknown": UNKNOWN,
-        }
+        return values | talk_values(lab, live, role) | {"asked": asked, "unknown": UNKNOWN}
     return values
 
 

@@ -40,11 +40,6 @@ class WatchedTalk:
     marked: view_data.MarkedEpisode | None = None
     """The stored talk with its verdict and marks, once every talk is over."""
 
-    @property
-    def about(self) -> str:
-        """Who writes it, and what they see."""
-        return words.MODES[self.mode]
-
 
 @dataclass(frozen=True)
 class Watched:
@@ -55,8 +50,6 @@ class Watched:
     """The one that was read once: the thread may enter the next at any moment, and a page must not mix two."""
     talks: Sequence[WatchedTalk]
     notes: Sequence[str]
-    problem: str
-    hint: str
     progress: str = ""
     """How far it is, in a sentence."""
     share: float | None = None
@@ -130,8 +123,6 @@ def watched(work: Work, phase: Phase, store: Store) -> Watched:
         phase,
         [_column(work, phase, mode, turns[mode], over.get(mode)) for mode in MODES],
         notes[-3:],
-        work.problem,
-        work.hint,
         _forecast(work) if phase == "ready" else _progress(work, phase, len(over), said),
         _share(work, phase, len(over), said),
     )
