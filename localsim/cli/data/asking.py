@@ -12,11 +12,11 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from localsim import paths
 from localsim.cli import completion
 from localsim.cli.answers import json_for_stdout, json_option, print_table
 from localsim.cli.common import Finite, Named, db_option, store_of
 from localsim.cli.progress import clean, say
-from localsim.errors import InvalidInput
 
 
 @click.command()
@@ -106,9 +106,4 @@ _PRINTERS = {"json": _print_rows_as_json, "csv": _print_rows_as_csv, "table": _p
 
 
 def _read(file: str) -> str:
-    if file == "-":
-        return sys.stdin.read()
-    try:
-        return Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"cannot be read: {error}", where=file) from error
+    return sys.stdin.read() if file == "-" else paths.read_text(Path(file))

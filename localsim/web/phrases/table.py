@@ -18,7 +18,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from localsim import plugins
+from localsim import paths, plugins
 from localsim.errors import InvalidInput, suggest
 
 Text = str | Mapping[str, str]
@@ -133,11 +133,7 @@ def _named(names: set[str]) -> str:
 
 def _complete(path: Path) -> Phrases:
     """Read the phrases of another language. Raises InvalidInput."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"the phrases cannot be read: {error}", where=str(path)) from error
-    found = _read(text, str(path))
+    found = _read(paths.read_text(path), str(path))
     wrong = sorted(faults(found))
     if wrong:
         more = f"; {len(wrong) - 5} more" if len(wrong) > 5 else ""
