@@ -40,14 +40,11 @@ def list_settings(origin: bool, everything: bool) -> Answer:
     localsim config list --all
     LOCALSIM_RUN_SEED=7 localsim config list --origin
     """
-    rows = [*_general(), *(row for row in _every_option() if everything or row["origin"] != "default")]
+    fields = ("setting", "value", "origin", "variable")
+    rows: list[dict[str, Any]] = [dict(zip(fields, row, strict=True)) for row in paths.general_settings()]
+    rows += [row for row in _every_option() if everything or row["origin"] != "default"]
     columns = ["setting", "value", *(["origin"] if origin else []), *(["variable"] if everything else [])]
     return Answer(rows, [Table.of(rows, *columns)])
-
-
-def _general() -> Iterator[dict[str, Any]]:
-    for name, value, origin, variable in paths.general_settings():
-        yield {"setting": name, "value": value, "origin": origin, "variable": variable}
 
 
 def _every_option() -> Iterator[dict[str, Any]]:

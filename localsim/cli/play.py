@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import click
 
@@ -213,7 +214,7 @@ def class_(
 def _in_terminal(plan: Plan, role: str, store: Store) -> None:
     scenario = plan.scenarios[0].scenario
     _tell(observe(scenario, plan.modes[0], role, Transcript()))
-    result = runner.start(plan, store, _Stage(role), say, _Asker(scenario.names), leaks=True)
+    result = runner.start(plan, store, _Stage(role), say, partial(_asked, scenario.names), leaks=True)
     episode = queries.only_episode(store, result.run_id)
     _reveal(load_episode(store, episode), role)
     _models(store, scenario.id)
@@ -238,22 +239,19 @@ def _one(reference: str) -> LoadedScenario:
     return found[0]
 
 
-class _Asker:
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self._names = names
-
-    def __call__(self, request: Request) -> Action:
-        seen = request.observation
-        assert seen is not None
-        while True:
-            try:
-                text = input(click.style(f"{request.speaker}: ", fg=colour_of(self._names, request.speaker)))
-            except EOFError:
-                raise Interrupted("the conversation was broken off; its turns are stored", hint="play again") from None
-            try:
-                return read_action(text, seen.allowed)
-            except InvalidInput as error:
-                say(f"{error.message}. {_help(seen.allowed)}")
+def _asked(names: tuple[str, ...], request: Request) -> Action:
+    """Ask the player for a turn."""
+    seen = request.observation
+    assert seen is not None
+    while True:
+        try:
+            text = input(click.style(f"{request.speaker}: ", fg=colour_of(names, request.speaker)))
+        except EOFError:
+            raise Interrupted("the conversation was broken off; its turns are stored", hint="play again") from None
+        try:
+            return read_action(text, seen.allowed)
+        except InvalidInput as error:
+            say(f"{error.message}. {_help(seen.allowed)}")
 
 
 def read_action(text: str, ways: Sequence[Way]) -> Action:

@@ -22,7 +22,6 @@ only the name in the list of participants. The answer key is not even an argumen
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 
@@ -131,14 +130,8 @@ def _relationships(
     names = scenario.names
     if len(names) > _MANY and isinstance(scenario.relationship, str):
         return (("Everybody", "everybody else", scenario.relationship),)
-    pairs = combinations(names, 2) if everybody else _pairs_with(viewer, names)
+    pairs = (pair for pair in combinations(names, 2) if everybody or viewer in pair)
     return tuple((one, other, scenario.level(one, other)) for one, other in pairs)
-
-
-def _pairs_with(viewer: str, names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    place = names.index(viewer)
-    yield from ((name, viewer) for name in names[:place])
-    yield from ((viewer, name) for name in names[place + 1 :])
 
 
 def readable(transcript: Transcript, viewer: str, *, everything: bool, goes_on: bool = False) -> Transcript:

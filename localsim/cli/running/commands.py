@@ -187,7 +187,10 @@ def _run(scenarios: tuple[str, ...], options: Mapping[str, Any]) -> Answer:
         see=grants_of(options["see"], announced=options["announced"], decoys=options["decoys"]),
         **settings_of(options),
     )
-    _check_outcomes(plan)
+    if plan.primary != PRIMARY or plan.secondary:
+        from localsim.reports.comparison import check_outcomes
+
+        check_outcomes(plan)
     weights = weights_from(options["weights"], options["sensitivity"])
     store, cluster = store_of(options["db"]), options["cluster"]
     if options["dry_run"]:
@@ -247,13 +250,6 @@ def resume(
     with Reassurance("reading what the run has stored"), closing(progress):
         result = runner.resume(run_id, store, progress, say, cluster=cluster, named=named)
     return conclusion(result, store.path, fail_on_error, strict=strict)
-
-
-def _check_outcomes(plan: Plan) -> None:
-    if plan.primary != PRIMARY or plan.secondary:
-        from localsim.reports.comparison import check_outcomes
-
-        check_outcomes(plan)
 
 
 def _plan(plan: Plan, found: preview.Preview) -> Text:

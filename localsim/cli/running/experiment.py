@@ -26,7 +26,7 @@ from localsim.reports.evidence.participants import Compared, compared
 from localsim.reports.evidence.rubrics import Rated, people_and_judges
 from localsim.scenarios.documents import shipped_files
 from localsim.scenarios.experiments.document import MODEL
-from localsim.scenarios.experiments.read import Study, find_experiment
+from localsim.scenarios.experiments.read import Arm, Study, find_experiment
 from localsim.store.database import Store
 from localsim.store.queries import experiments as queries
 
@@ -60,7 +60,7 @@ def check(file: str) -> Answer:
     localsim experiment check mine.yaml --json
     """
     study = find_experiment(file)
-    rows = [_described(study, number) for number in range(len(study.arms))]
+    rows = list(map(_described, study.arms))
     data = {"experiment": study.experiment.id, "participants": study.experiment.size, "conditions": rows}
     return Answer(data, _checked(study, rows))
 
@@ -79,8 +79,7 @@ def _checked(study: Study, rows: list[dict[str, Any]]) -> Text:
     yield "limits: " + ", ".join(f"{name} {value:g}" for name, value in limits.items())
 
 
-def _described(study: Study, number: int) -> dict[str, Any]:
-    arm = study.arms[number]
+def _described(arm: Arm) -> dict[str, Any]:
     return {
         "condition": arm.condition.id,
         "quota": arm.condition.quota,

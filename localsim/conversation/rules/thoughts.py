@@ -60,14 +60,11 @@ class Parted:
 
 def parted(text: str) -> Parted:
     """Return a text without the thoughts in it; `[think]` counts only where a `[/think]` shows that it is a mark."""
-    squared = _parted(text, _SQUARE) if "[/" in text and _has_close(text) else Parted(text)
+    closed = "[/" in text and any(mark["close"] for mark in _SQUARE.finditer(text))
+    squared = _parted(text, _SQUARE) if closed else Parted(text)
     angled = _parted(squared.text, _ALL_MARKS if _MEANT.search(squared.text) else _MARKS)
     thoughts = [each for each in (squared.thought, angled.thought) if each]
     return Parted(angled.text, "\n".join(thoughts), squared.open or angled.open)
-
-
-def _has_close(text: str) -> bool:
-    return any(mark["close"] for mark in _SQUARE.finditer(text))
 
 
 def _parted(text: str, marks: re.Pattern[str]) -> Parted:
