@@ -16,7 +16,6 @@ from localsim import paths
 from localsim.cli import completion
 from localsim.cli.answers import json_option as json_option
 from localsim.cli.answers import print_json as print_json
-from localsim.cli.answers import print_table as print_table
 from localsim.cli.progress import Reassurance as Reassurance
 from localsim.cli.progress import clean as clean
 from localsim.cli.progress import colour_of as colour_of

@@ -20,7 +20,7 @@ from localsim.families.mentions import Mention
 from localsim.reports import sections
 from localsim.reports.compose.alone import beginning
 from localsim.reports.document import Table
-from localsim.reports.evidence.marks import Mark, kind_of
+from localsim.reports.evidence.marks import kind_of
 from localsim.reports.evidence.rubrics import choices, rubric_rows
 from localsim.reports.evidence.turns import MarkedTurn, is_lucky, marked_turns, tenths, verdict_on
 from localsim.reports.figures import pairs, references
@@ -224,24 +224,9 @@ class Instrument:
 
 
 @dataclass(frozen=True)
-class ShownTurn:
-    """A turn with its marks."""
+class ShownTurn(MarkedTurn):
+    """A turn with its marks, and what its page tells of them."""
 
-    turn: int
-    speaker: str
-    action: str
-    text: str
-    colour: int
-    repaired: bool = False
-    truncated: bool = False
-    given: bool = False
-    parts: Sequence[tuple[str, Mark | None]] = ()
-    """The text in parts, each with its mark."""
-    leaks: Sequence[Row] = ()
-    hit: str = ""
-    lucky: bool = False
-    """True if the hit is luck, since nobody sees the other side."""
-    unjudged: str = ""
     first: Sequence[tuple[str, Mention, int]] = ()
     """First mentions: kind, mention, and its number in the turn."""
 
@@ -337,16 +322,7 @@ def _instrument(store: Store, marked: MarkedEpisode) -> Instrument:
 def _turn(turn: MarkedTurn, *, every: bool) -> ShownTurn:
     """Return a turn for a page; `every` first mention is told, or only those by a person who has no such fact."""
     first = [] if turn.leaks else [(kind_of(each), each, number) for number, each in enumerate(turn.mentions)]
-    return ShownTurn(
-        **{name: turn.row[name] for name in ("turn", "speaker", "action", "text", "repaired", "truncated", "given")},
-        colour=turn.colour,
-        parts=turn.parts,
-        leaks=turn.leaks,
-        hit=turn.hit,
-        lucky=turn.lucky,
-        unjudged=turn.unjudged,
-        first=[one for one in first if every or one[0] == "strange"],
-    )
+    return ShownTurn(**vars(turn), first=[one for one in first if every or one[0] == "strange"])
 
 
 @dataclass(frozen=True)

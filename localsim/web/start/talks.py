@@ -142,11 +142,11 @@ def _column(work: Work, phase: Phase, mode: str, turns: Sequence[Turn], ended: s
 
 
 def _plain(scenario: Scenario, turns: Sequence[Turn]) -> list[view_data.ShownTurn]:
-    colours = marks.colours(scenario.names)
-    return [
-        view_data.ShownTurn(turn.index, turn.who, turn.doing, turn.action.text, colours.get(turn.speaker, 7))
-        for turn in turns
-    ]
+    colours, shown = marks.colours(scenario.names), []
+    for turn in turns:
+        row = {"turn": turn.index, "speaker": turn.who, "action": turn.doing, "text": turn.action.text}
+        shown.append(view_data.ShownTurn(row, colours.get(turn.speaker, 7), (), (), ()))
+    return shown
 
 
 def _marked(store: Store, run_id: str) -> dict[str, view_data.MarkedEpisode]:
