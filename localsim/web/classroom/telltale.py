@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from localsim.backends.scripted import PEEKS
-from localsim.conversation.episode import Mode
-from localsim.conversation.scenario import LoadedScenario
+from localsim.conversation.scenario import LoadedScenario, Scenario
 from localsim.conversation.transcript import Turn
 from localsim.families import family_of
 from localsim.runs.plan import Plan
@@ -24,13 +23,11 @@ whatever the seed.
 
 @dataclass(frozen=True)
 class Telltale:
-    """A talk with an untold hit."""
+    """A talk of mindreaders with an untold hit."""
 
     number: int
     """That of the talk in the class; 0 for scripted players."""
-    mode: Mode
-    family: str | None
-    names: tuple[str, ...]
+    scenario: Scenario
     turns: Sequence[Turn]
     marked: frozenset[int]
     """The untold hits to show."""
@@ -47,8 +44,7 @@ def found_in(lives: Iterable[Live]) -> Telltale | None:
     if first is None:
         return None
     *_, live, hits = first
-    scenario = live.spec.scenario
-    return Telltale(live.meeting.number, "mindreaders", scenario.family, scenario.names, tuple(live.turns), hits)
+    return Telltale(live.meeting.number, live.spec.scenario, tuple(live.turns), hits)
 
 
 def own_hits(live: Live) -> frozenset[int]:
@@ -79,7 +75,4 @@ def _played(loaded: LoadedScenario, seed: int) -> Telltale | None:
         if isinstance(score, ScoreRecord) and score.name == counted.score and score.value
         for turn in score.turns
     ]
-    if not hits:
-        return None
-    scenario = loaded.scenario
-    return Telltale(0, "mindreaders", scenario.family, scenario.names, episode.transcript.turns, frozenset(hits))
+    return Telltale(0, loaded.scenario, episode.transcript.turns, frozenset(hits)) if hits else None
