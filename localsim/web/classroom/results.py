@@ -18,7 +18,7 @@ from localsim.families import family_of
 from localsim.families.base import SUCCESS
 from localsim.families.language import has_foreigner
 from localsim.reports.evidence import playing
-from localsim.stats.intervals import CONFIDENCE, Estimate, share, t_quantile
+from localsim.stats.intervals import CONFIDENCE, NOTHING, Estimate, share, t_quantile
 from localsim.store.database import Store
 from localsim.store.episodes import load_episode
 from localsim.store.queries import classes as queries
@@ -287,11 +287,11 @@ def difference(rows: Sequence[ModeRow], question: Question = "turns") -> Estimat
     """
     own, both = rows
     if own.turns is None or both.turns is None or not all(row.plays for row in rows):
-        return Estimate(None, None, None, 0)
+        return NOTHING
     if question == "turns":
         return _welch(both.turns - own.turns, *([float(talk.turns) for talk in row.talks] for row in rows))
     if not own.hits[1] or not both.hits[1]:
-        return Estimate(None, None, None, 0)
+        return NOTHING
     less, more = (share(*row.hits) for row in rows)
     value = (more.value or 0.0) - (less.value or 0.0)
     low, high = (math.hypot(*ends) for ends in (_ends(more, less), _ends(less, more)))
