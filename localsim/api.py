@@ -207,7 +207,9 @@ def run(
     result = runner.start(whole, store, watcher, tell, leaks=leaks, weights=chosen, name=called, cluster=cluster)
     summary = result.summary
     if summary.stopped:
-        raise Interrupted("stopped before the end", hint=f"localsim resume {result.run_id} --db {store.path}")
+        raise Interrupted(
+            "stopped before the end", hint=f"localsim resume {result.run_id}{paths.db_option(store.path)}"
+        )
     if leaks and not result.leaks_scored:
         raise DatabaseError(
             "the run is stored, but it was not searched for leaks", hint=f"localsim score {result.run_id}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -44,7 +45,7 @@ def brief(data: Report, command: str) -> Text:
     warned = len(set(data.warnings))
     warnings = f"{counted(warned, 'warning')}, " if warned else ""
     context = click.get_current_context(silent=True)
-    where = f" --db {db}" if context and (db := context.params.get("db")) else ""
+    where = f" --db {shlex.quote(db)}" if context and (db := context.params.get("db")) else ""
     yield Styled(
         f"{more}{warnings}all measures and what they rely on: {command}{where} --all", "yellow" if warned else None
     )

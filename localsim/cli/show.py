@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from localsim import paths
 from localsim.backends.endpoint import sent
 from localsim.backends.open import chosen_model
 from localsim.cli import completion
@@ -356,7 +357,9 @@ def view(run: str | None, new: bool, host: str, port: int | None, open_browser: 
         raise click.UsageError("--new works on this computer only: leave out --host")
     store = store_of(db)
     if db and not new and not store.path.is_file():
-        hint = f"localsim view --new --db {db} starts a run in the browser; localsim run makes one too"
+        hint = (
+            f"localsim view --new{paths.db_option(store.path)} starts a run in the browser; localsim run makes one too"
+        )
         raise DatabaseError("no database here yet", where=str(store.path), hint=hint)
     path = "/start" if new else f"/runs/{store.run_id(run)}" if run else "/"
     serve_pages(store, host, port, path, open_browser=open_browser, model=chosen_model(None))

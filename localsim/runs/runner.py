@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Protocol
 
+from localsim import paths
 from localsim.backends.base import Backend
 from localsim.backends.open import is_file, models_of, open_backends
 from localsim.backends.person import NAME, AskPerson
@@ -226,7 +227,7 @@ def with_leaks(result: Result, store: Store, leaks: bool, say: Notify) -> Result
         say(f"leaks were not looked for: {error.message} ({error.hint})")
         return result
     except KeyboardInterrupt:
-        say(f"the search for leaks was stopped; to do it: localsim score {result.run_id} --db {store.path}")
+        say(f"the search for leaks was stopped; to do it: localsim score {result.run_id}{paths.db_option(store.path)}")
         raise
     return replace(result, leaks_scored=True)
 
@@ -353,7 +354,7 @@ def _simulate(
                 Work(run_id, job.specs, recorded, answers, recorder, watcher, lambda: asked[0] or watcher.stops())
             )
         except KeyboardInterrupt:
-            continued = f"; to continue: localsim resume {run_id} --db {store.path}"
+            continued = f"; to continue: localsim resume {run_id}{paths.db_option(store.path)}"
             say(f"stopped at once{'' if NAME in job.plan.roles.values() else continued}")
             raise
     now = datetime.now(UTC).replace(tzinfo=None).isoformat()

@@ -93,7 +93,7 @@ def attach_(places: tuple[str, ...], output: Path) -> Answer:
         yield f"{output}: {episodes} of {made.runs} runs in {len(made.sources)} files and folders"
         for run_id, place in made.doubled:
             yield Note(f"run {run_id} is in several of them; that of {place} is left out")
-        yield Note(f"next: localsim report @last --db {output}")
+        yield Note(f"next: localsim report @last{paths.db_option(output)}")
 
     return Answer(made.as_json(), text())
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from localsim import paths
 from localsim.backends.open import absolute, chosen_model, is_file
 from localsim.backends.scripted import PEEKS
 from localsim.cli import completion
@@ -165,7 +166,7 @@ def run(scenarios: tuple[str, ...], models: tuple[str, ...], **options: Any) -> 
         if isinstance(made[-1].error, Interrupted):
             break
     runs = [] if options["dry_run"] else [each.data["run_id"] for each in made]
-    where = f" --db {options['db']}" if options["db"] else ""
+    where = paths.db_option(store_of(options["db"]).path)
     beside: Text = iter([Note(f"side by side: localsim report {' '.join(runs)}{where}")] if len(runs) > 1 else [])
     together = report_of(store_of(options["db"]), runs) if runs and not any(each.error for each in made) else ()
     lines = chain(*(each.text for each in made), beside, together)

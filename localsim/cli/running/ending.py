@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from localsim import paths
 from localsim.cli.answers import Answer, Note, Text
 from localsim.cli.progress import Progress, Reassurance, say
 from localsim.cli.running.playing import playing_lines, refusal
@@ -107,7 +108,7 @@ def report_of(store: Store, runs: Sequence[str]) -> Text:
 def _failure(result: runner.Result, db: Path, fail_on_error: float) -> LocalsimError | None:
     summary = result.summary
     if summary.stopped:
-        hint = f"localsim resume {result.run_id} --db {db}"
+        hint = f"localsim resume {result.run_id}{paths.db_option(db)}"
         return Interrupted("stopped before the end; leaks were not looked for", hint=hint)
     done = summary.completed + summary.failed
     if summary.failed <= (fail_on_error if fail_on_error >= 1 else fail_on_error * done):

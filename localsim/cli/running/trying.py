@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Any
 
 import click
 
+from localsim import paths
 from localsim.backends.open import chosen_model
 from localsim.cli import completion
 from localsim.cli.answers import Answer, Styled, Text, answers
@@ -62,9 +62,11 @@ def try_(name: str, db: str | None, strict: bool, live: bool, **options: Any) ->
 def _check(result: Result, store: Store) -> None:
     """Raise Interrupted or TooManyFailures if the talks cannot give a verdict."""
     if result.summary.stopped:
-        raise Interrupted("stopped before the end", hint=f"localsim resume {result.run_id} --db {store.path}")
+        raise Interrupted(
+            "stopped before the end", hint=f"localsim resume {result.run_id}{paths.db_option(store.path)}"
+        )
     if not result.summary.completed:
-        reasons = f"localsim runs show {result.run_id} --db {shlex.quote(str(store.path))} lists the reasons"
+        reasons = f"localsim runs show {result.run_id}{paths.db_option(store.path)} lists the reasons"
         raise TooManyFailures(f"all {result.planned} talks failed", hint=reasons)
 
 
@@ -84,4 +86,4 @@ def _verdict(found: Trial, result: Result, store: Store) -> Text:
         yield found.settings
     if found.instead:
         yield found.instead
-    yield f"To read a talk: localsim show {found.excerpts[0].episode_id} --db {shlex.quote(str(store.path))}"
+    yield f"To read a talk: localsim show {found.excerpts[0].episode_id}{paths.db_option(store.path)}"

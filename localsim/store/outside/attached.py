@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
+from localsim import paths
 from localsim.errors import DatabaseError, InvalidInput
 from localsim.store.journal import journal_folder
 from localsim.store.lock import UNKNOWN_NAME, Connection, Statement, patiently, scratch
@@ -414,5 +415,5 @@ def _tell_of_journals(source: Source, say: Say) -> None:
     if waiting:
         say(
             f"{source.path} has a journal that is not in the database yet ({waiting[0]}); "
-            f"this takes it in: localsim runs list --db {source.path}"
+            f"this takes it in: localsim runs list{paths.db_option(source.path)}"
         )

@@ -325,7 +325,9 @@ def _take_annotations(connection: Connection, taken: Taken, moved: dict[str, str
 def _of_moved(row: dict[str, Any], shown: dict[str, Any], moved: dict[str, str | None]) -> dict[str, Any]:
     """Return an answer about episodes that were kept apart, with their new ids."""
     changed = {key: moved.get(value, value) if isinstance(value, str) else value for key, value in shown.items()}
-    mark = next(str(moved[value]).rpartition(MARK)[2] for value in shown.values() if isinstance(value, str) and value in moved)
+    mark = next(
+        str(moved[value]).rpartition(MARK)[2] for value in shown.values() if isinstance(value, str) and value in moved
+    )
     return {
         **row,
         "shown_json": json.dumps(changed, ensure_ascii=False),

@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from localsim import paths
 from localsim.conversation.episode import EDITION
 from localsim.errors import InvalidInput
 from localsim.runs.runner import new_run_id
@@ -63,7 +64,7 @@ def serve_experiment(store: Store, wish: Wish, say: Say, *, open_browser: bool, 
     except BaseException:
         ledger.close()
         raise
-    table = f"its table: localsim experiment results {wish.study.experiment.id} --db {store.path}"
+    table = f"its table: localsim experiment results {wish.study.experiment.id}{paths.db_option(store.path)}"
     if wish.end:
         listening.close()
         with during("completing the run"):
