@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Error, Page
 
 from localsim.conversation.episode import MODES
@@ -23,7 +22,7 @@ from localsim.runs.plan import Plan
 from localsim.store.database import Store
 from localsim.web.start import work
 from tests.conftest import Quiet, generated
-from tests.test_browser import CHROMIUM, browser, page, picture, until, watched
+from tests.test_browser import CHROMIUM, browser, page, picture, serious_in, until, watched
 from tests.test_browser_pages import HIDDEN
 from tests.test_start import turns_of
 from tests.web_server import serving
@@ -40,12 +39,8 @@ def without_search(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def serious(page: Page) -> list[str]:
     """What axe finds on a page, and whether it is too wide."""
-    found = Axe().run(page).response["violations"]
     wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-    bad = [
-        f"{each['id']}: {each['nodes'][0]['html'][:150]}" for each in found if each["impact"] in ("serious", "critical")
-    ]
-    return bad + ([f"{wide} pixels too wide"] if wide > 0 else [])
+    return serious_in(page) + ([f"{wide} pixels too wide"] if wide > 0 else [])
 
 
 def turns_on(page: Page, mode: str) -> int:
@@ -103,7 +98,7 @@ def test_a_phone_has_tabs_and_can_stop_and_resume(
 ) -> None:
     monkeypatch.setattr(work, "PACE_S", 1.0)
     store = Store(tmp_path / "p.duckdb")
-    context = browser.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark")
+    context = browser.new_context(viewport={"width": 390, "height": 844})
     page = context.new_page()
     complaints = watched(page)
     with serving(store) as base:
