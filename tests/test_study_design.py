@@ -21,10 +21,10 @@ from tests.test_study_stages import PLAYERS, Players, study_in
 
 def test_half_of_the_scenarios_have_no_solution() -> None:
     for size in SIZES.values():
-        found = tasks(size)
-        assert len(found) == len(compared_scenarios(size)) == 2 * size.scenarios + size.situations
+        found, compared = tasks(size), compared_scenarios(size)
+        assert len(found) == len(compared) == 2 * size.scenarios + size.situations
         for name in FAMILIES.own:
-            own = [found[each.hash] for each in compared_scenarios(size) if each.scenario.family == name]
+            own = [found[each.hash] for each in compared if each.scenario.family == name]
             assert abs(own.count("") - len(own) / 2) <= 0.5
 
 

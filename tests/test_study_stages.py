@@ -52,9 +52,10 @@ COMPARED = paper.compared
 class Players:
     """A teacher whose pupils are scripted players."""
 
-    def __init__(self, *, without: str = "") -> None:
+    def __init__(self, *, without: dict[str, str] | None = None) -> None:
+        """`without`: a model and the arm for which it has too few chats."""
         self.taught_from: list[str] = []
-        self._without = without
+        self._without = without or {}
 
     def check(self, session: Session, model: str) -> None:
         """Every model can be taught."""
@@ -65,9 +66,9 @@ class Players:
         amount = Amount("craigslist", SOLVABLE, chats=4, scenarios=2, shared_scenarios=2, tokens=700, targets=300)
         lessons = {arm.name: Lesson(arm.taught_on, run_id, 4, 4, 900, tasks=[amount]) for arm in ARMS}
         models = dict(PLAYERS)
-        if self._without:
-            lessons[self._without] = replace(lessons[self._without], left_out="it has too few chats")
-            models.pop(self._without)
+        if without := self._without.get(model):
+            lessons[without] = replace(lessons[without], left_out="it has too few chats")
+            models.pop(without)
         return Taught(models, lessons)
 
 
@@ -106,6 +107,23 @@ def judging(prefer: str) -> Any:
             return f" It is so.\nScore: {0 if prefer == 'place' or refused else 5}\n"
 
     return Judge("scripted:x", replies=["unused"])
+
+
+class Listed:
+    """A judge that lists its questions, and is interrupted at one of them."""
+
+    def __init__(self, prefer: str, asked: list[str], stop: int) -> None:
+        self._judge, self._asked, self._stop = judging(prefer), asked, stop
+
+    def submit(self, request: Any) -> Any:
+        """Answer a question, or be interrupted."""
+        if len(self._asked) == self._stop:
+            raise KeyboardInterrupt
+        self._asked.append(request.messages[1].content)
+        return self._judge.submit(request)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._judge, name)
 
 
 def study_in(folder: Path, **changes: Any) -> Study:
@@ -238,19 +256,10 @@ def said(data: dict[str, Any]) -> list[str]:
     return [sentence for part in data["answer"] for sentence in part["sentences"]]
 
 
-def test_an_arm_without_lessons_is_left_out_and_said_so(tmp_path: Path) -> None:
-    data = run_study(study_in(tmp_path, size=LEAST), teacher=Players(without="agents-ft-clean"))
-    assert "agents-ft-clean was not taught: it has too few chats." in said(data)
-    model = data["models"][0]
-    assert "agents-ft-clean" not in {row["condition"] for row in model["rows"]}
-    assert not any("agents-ft-clean" in (row["first"], row["second"]) for row in model["arms"])
-    assert model["twin"] is None and model["naturalness"] == []
-
-
-def test_two_models_are_studied_side_by_side(tmp_path: Path) -> None:
+def test_two_models_are_studied_side_by_side_and_an_arm_without_lessons_is_left_out(tmp_path: Path) -> None:
     study = study_in(tmp_path, others=("scripted:honest", "scripted"), twin="scripted:peeks-50", size=LEAST)
     assert study.models == ("scripted", "scripted:honest")
-    data = run_study(study, teacher=Players())
+    data = run_study(study, teacher=Players(without={"scripted:honest": "agents-ft-clean"}))
     assert [model["model"] for model in data["models"]] == ["scripted", "scripted:honest"]
     assert [bool(model["twin"]) for model in data["models"]] == [True, False], "a twin belongs to the first model"
     text = (tmp_path / "study.md").read_text()
@@ -258,19 +267,39 @@ def test_two_models_are_studied_side_by_side(tmp_path: Path) -> None:
     assert (tmp_path / "report-2.html").is_file()
     assert {part["about"].partition(":")[0] for part in data["answer"]} == {"scripted"}
     assert any(part["about"].startswith("scripted:honest: Learning") for part in data["answer"])
+    assert "agents-ft-clean was not taught: it has too few chats." in said(data)
+    taught, other = data["models"]
+    for model, found in ((taught, True), (other, False)):
+        assert ("agents-ft-clean" in {row["condition"] for row in model["rows"]}) is found
+        assert any("agents-ft-clean" in (row["first"], row["second"]) for row in model["arms"]) is found
+        assert model["naturalness"] == []
 
 
 @pytest.mark.parametrize("prefer", ["longer", "place"])
 def test_naturalness_compares_conditions_of_several_runs(
     prefer: str, done: tuple[Path, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A judge that prefers long conversations chooses by length; one that picks a place is warned of."""
+    """A judge that prefers long conversations chooses by length; one that picks a place is warned of.
+
+    The first one is interrupted by Ctrl-C: what was judged is kept, and nothing is asked twice.
+    """
     folder = shutil.copytree(done[0], tmp_path / "study")
-    monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(judging(prefer)))
     monkeypatch.setattr(paper, "compared", COMPARED)
     study = study_in(folder, twin="scripted:peeks-100", judge="scripted:judge")
+    asked: list[str] = []
+    kept = 0
+    if prefer == "longer":
+        monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(Listed(prefer, asked, 50)))
+        with pytest.raises(KeyboardInterrupt):
+            run_study(study, teacher=Players())
+        kept = Store(folder / "study.duckdb").rows("SELECT count(*) AS n FROM judgements")[0]["n"]
+        assert 0 < kept <= len(asked) == 50
+    again: list[str] = []
+    monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(Listed(prefer, again, -1)))
     data = run_study(study, teacher=Players())
     model = data["models"][0]
+    talks = 10 * (len(MODES) + 1) + 2 * SIZE.solvable
+    assert len(again) == QUESTIONS * talks + 2 * 10 * len(JUDGED) - kept
     assert [(row["first"], row["second"]) for row in model["naturalness"]] == list(JUDGED)
     assert all(row["n"] == 10 for row in model["naturalness"]), "each scenario once"
     about, judge = model["judged"], "judge scripted:judge"
@@ -344,71 +373,25 @@ def test_a_finished_study_is_found_again(done: tuple[Path, Any]) -> None:
     assert teacher.taught_from == [data["models"][0]["runs"]["teach"]]
 
 
-@pytest.fixture(scope="module")
-def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """What the least study finds without an interruption."""
-    with pytest.MonkeyPatch.context() as patch:
-        simplify(patch)
-        study = study_in(tmp_path_factory.mktemp("least"), twin="scripted:peeks-100", size=LEAST)
-        return told(run_study(study, teacher=Players()))
-
-
 STAGES = ("compare", "scripted:peeks-100, constructed", "teach", *PLAYERS)
 
 
-@pytest.mark.parametrize("stop", [*STAGES[:4], STAGES[-1]])
-def test_a_study_continues_at_every_stage(
-    stop: str, unbroken: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ctrl-C in a stage: the next call repeats no earlier stage, and its results are those of an unbroken study."""
+def test_a_study_continues_at_every_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C in each stage in turn: the next call repeats no earlier stage; it ends as an unbroken study does."""
     interruptible(monkeypatch)
     monkeypatch.setattr(running, "_write_reports", lambda *_: [])
-    study = study_in(tmp_path, twin="scripted:peeks-100", size=LEAST)
-    with pytest.raises(Interrupted, match="stopped"):
-        run_study(study, teacher=Players(), watch=watched(stop, 1))
-    store = Store(tmp_path / "study.duckdb")
-    assert len(store.rows("SELECT run_id FROM runs")) == STAGES.index(stop) + 1
-    (part,) = store.rows("SELECT completed, episodes_planned FROM v_runs ORDER BY started_utc DESC LIMIT 1")
-    assert 0 < part["completed"] < part["episodes_planned"]
-    data = run_study(study, teacher=Players())
+    whole, broken = (study_in(tmp_path / name, twin="scripted:peeks-100", size=LEAST) for name in ("whole", "broken"))
+    unbroken = told(run_study(whole, teacher=Players()))
+    store = Store(broken.folder / "study.duckdb")
+    for number, stop in enumerate(STAGES, start=1):
+        with pytest.raises(Interrupted, match="stopped"):
+            run_study(broken, teacher=Players(), watch=watched(stop, 1))
+        rows = store.rows("SELECT completed, episodes_planned AS planned FROM v_runs ORDER BY started_utc")
+        assert len(rows) == number and 0 < rows[-1]["completed"] < rows[-1]["planned"]
+        assert all(row["completed"] == row["planned"] for row in rows[:-1])
+    data = run_study(broken, teacher=Players())
     assert len(store.rows("SELECT run_id FROM runs")) == len(STAGES)
     assert told(data) == unbroken
-
-
-def test_an_interrupted_judge_continues_where_it_stopped(
-    done: tuple[Path, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ctrl-C in the last stage: what was judged is kept, and nothing is asked twice."""
-    folder = shutil.copytree(done[0], tmp_path / "study")
-    asked: list[Any] = []
-
-    class Judge:
-        """Counts questions, and is interrupted at one of them."""
-
-        def __init__(self, stop: int) -> None:
-            self._judge, self._stop = judging("longer"), stop
-
-        def submit(self, request: Any) -> Any:
-            """Answer a question, or be interrupted."""
-            if len(asked) == self._stop:
-                raise KeyboardInterrupt
-            asked.append(request.messages[1].content)
-            return self._judge.submit(request)
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._judge, name)
-
-    study = study_in(folder, twin="scripted:peeks-100", judge="scripted:judge")
-    monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(Judge(50)))
-    with pytest.raises(KeyboardInterrupt):
-        run_study(study, teacher=Players())
-    kept = Store(folder / "study.duckdb").rows("SELECT count(*) AS n FROM judgements")[0]["n"]
-    assert 0 < kept <= 50
-    monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(Judge(-1)))
-    data = run_study(study, teacher=Players())
-    talks = 10 * (len(MODES) + 1) + 2 * SIZE.solvable
-    assert len(asked) == 50 + QUESTIONS * talks + 2 * 10 * len(JUDGED) - kept
-    assert all(row["n"] == 10 for row in data["models"][0]["naturalness"])
 
 
 _halt = [False]
