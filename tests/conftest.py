@@ -11,8 +11,11 @@ from typing import Any
 
 import pytest
 
-from localsim.conversation.episode import MODES, EpisodeSpec, Mode, Sampling
-from localsim.conversation.modes import roles
+from localsim.backends.base import Backend, Done
+from localsim.conversation.episode import MODES, EpisodeSpec, Mode, Sampling, StopReason
+from localsim.conversation.modes import MODES as PLAYS
+from localsim.conversation.modes import Ask, Reject, Say, roles
+from localsim.conversation.requests import Generation, Request
 from localsim.conversation.scenario import LoadedScenario
 from localsim.families import FAMILIES, rules_of
 from localsim.finetune.instructions import bf16_runs
@@ -157,6 +160,37 @@ def spec_of(loaded: LoadedScenario, mode: Mode = "agents", index: int = 0, **cha
     given: dict[str, Any] = {"models": models, "run_seed": 7, "sampling": Sampling(), **changes}
     rules = rules_of(loaded.scenario, index)
     return EpisodeSpec(scenario=loaded.scenario, mode=mode, index=index, rules=rules, **given)
+
+
+def driven(
+    spec: EpisodeSpec, answer: Callable[[Request], Generation]
+) -> tuple[list[Ask | Say | Reject], StopReason | None]:
+    """All steps of an episode, whose requests are answered, and its end."""
+    play, steps, value = PLAYS[spec.mode](spec), list[Ask | Say | Reject](), None
+    while True:
+        try:
+            step = play.send(value)
+        except StopIteration as end:
+            return steps, end.value
+        steps.append(step)
+        value = answer(step.request) if isinstance(step, Ask) else None
+
+
+def answering(backend: Backend, *, into: list[Generation] | None = None) -> Callable[[Request], Generation]:
+    """What a backend writes for one request after another; all of it is put `into` a list."""
+
+    def answer(request: Request) -> Generation:
+        backend.submit(request)
+        done: list[Done] = []
+        while not done:
+            done = backend.poll()
+        result = done[0].result
+        assert isinstance(result, Generation), result
+        if into is not None:
+            into.append(result)
+        return result
+
+    return answer
 
 
 class Quiet(Watcher):

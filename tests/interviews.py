@@ -8,7 +8,7 @@ from typing import Any
 
 from localsim.backends.scripted import ScriptedBackend
 from localsim.conversation.episode import Observation
-from localsim.conversation.modes import MODES, Ask, Say
+from localsim.conversation.modes import Ask, Reject, Say
 from localsim.conversation.rules.lines import Bound
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action, Transcript
@@ -16,7 +16,7 @@ from localsim.families import Player, family_of
 from localsim.families.interviews.items import Item, Must
 from localsim.families.interviews.players import asked, options_in
 from localsim.families.players import any_values
-from tests.conftest import spec_of
+from tests.conftest import answering, driven, spec_of
 
 REFUSES, ANSWERS = "I do not know that.", "Yes, I can tell you about it"
 
@@ -62,23 +62,10 @@ def _words(item: Item, *, right: bool) -> str:
 
 def interviewed(loaded: LoadedScenario, player: Player, index: int = 0) -> tuple[Transcript, list[Any]]:
     """The transcript of an interview of a scripted subject, and its requests."""
-    spec = spec_of(loaded, index=index)
-    backend, play = ScriptedBackend(player=player), MODES["agents"](spec)
-    talk, requests = Transcript(), []
-    step: Any = next(play)
-    while True:
-        try:
-            if isinstance(step, Ask):
-                requests.append(step.request)
-                backend.submit(step.request)
-                step = play.send(backend.poll()[0].result)
-                continue
-            assert isinstance(step, Say), step
-            talk = talk.plus(step.turn)
-            step = next(play)
-        except StopIteration as end:
-            assert end.value == "done"
-            return talk, requests
+    steps, end = driven(spec_of(loaded, index=index), answering(ScriptedBackend(player=player)))
+    assert end == "done" and not any(isinstance(step, Reject) for step in steps)
+    talk = Transcript(tuple(step.turn for step in steps if isinstance(step, Say)))
+    return talk, [step.request for step in steps if isinstance(step, Ask)]
 
 
 def scores_of(loaded: LoadedScenario, player: Player, index: int = 0) -> Mapping[str, float | None]:

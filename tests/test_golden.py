@@ -15,12 +15,12 @@ import pytest
 
 from localsim.backends.scripted import open_scripted
 from localsim.conversation.episode import MODES, EpisodeSpec, Sampling
-from localsim.conversation.modes import MODES as PLAYS
 from localsim.conversation.modes import Ask, Say, roles
-from localsim.conversation.requests import Generation, reply_begun
+from localsim.conversation.requests import reply_begun
 from localsim.conversation.scenario import LoadedScenario
 from localsim.scenarios.find import find_scenarios, shipped_sources
 from localsim.store.records import episode_id_of
+from tests.conftest import answering, driven
 
 GOLDEN: dict[str, dict[str, Any]] = json.loads((Path(__file__).parent / "data" / "golden.json").read_text())
 PLAYERS = ("scripted", "scripted:omniscient")
@@ -44,35 +44,23 @@ def test_every_bundled_talk_has_golden_values() -> None:
 
 def fingerprint(loaded: LoadedScenario, spec: EpisodeSpec, player: str) -> dict[str, Any]:
     """Hashes of scenario, spec, episode, all prompts with their grammars and seeds, and all turns."""
-    backend, play = open_scripted(player), PLAYS[spec.mode](spec)
-    prompts, lines, count = hashlib.sha256(), [], 0
-    try:
-        step = next(play)
-        while True:
-            if isinstance(step, Ask):
-                asked, count = step.request, count + 1
-                chat, begun = reply_begun(asked.messages)
-                messages = [[message.role, message.content] for message in chat]
-                start = "".join(f"{line}\n" for line in begun) + asked.prefill
-                row = [asked.session, asked.speaker, asked.turn, asked.attempt, messages, start, asked.seed]
-                row += [asked.max_tokens, asked.form.grammar(), asked.heard]
-                prompts.update(json.dumps(row).encode())
-                backend.submit(asked)
-                result = backend.poll()[0].result
-                assert isinstance(result, Generation)
-                step = play.send(result)
-                continue
-            if isinstance(step, Say):
-                lines.append(step.turn.line)
-            step = next(play)
-    except StopIteration as end:
-        return {
-            "scenario": loaded.scenario.hash,
-            "loaded": loaded.hash,
-            "spec": spec.hash,
-            "episode": episode_id_of("20260101-000000-abcd", spec),
-            "requests": count,
-            "prompts": prompts.hexdigest(),
-            "turns": hashlib.sha256("\n".join(lines).encode()).hexdigest(),
-            "end": end.value,
-        }
+    steps, end = driven(spec, answering(open_scripted(player)))
+    prompts, requests = hashlib.sha256(), [step.request for step in steps if isinstance(step, Ask)]
+    for asked in requests:
+        chat, begun = reply_begun(asked.messages)
+        messages = [[message.role, message.content] for message in chat]
+        start = "".join(f"{line}\n" for line in begun) + asked.prefill
+        row = [asked.session, asked.speaker, asked.turn, asked.attempt, messages, start, asked.seed]
+        row += [asked.max_tokens, asked.form.grammar(), asked.heard]
+        prompts.update(json.dumps(row).encode())
+    lines = [step.turn.line for step in steps if isinstance(step, Say)]
+    return {
+        "scenario": loaded.scenario.hash,
+        "loaded": loaded.hash,
+        "spec": spec.hash,
+        "episode": episode_id_of("20260101-000000-abcd", spec),
+        "requests": len(requests),
+        "prompts": prompts.hexdigest(),
+        "turns": hashlib.sha256("\n".join(lines).encode()).hexdigest(),
+        "end": end,
+    }

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from localsim.backends.llama.lib import LlamaModel
-from localsim.conversation.modes import MODES, Ask
 from localsim.conversation.requests import Generation
 from localsim.conversation.scenario import Agent, AnswerKey, LoadedScenario, ScenarioFile
 from localsim.errors import InvalidInput, ScenarioInvalid
@@ -32,7 +31,7 @@ from localsim.runs.runner import start
 from localsim.scenarios.parse import dump_scenario, parse_scenario
 from localsim.stats import mcnemar
 from localsim.store.database import Store
-from tests.conftest import Quiet, generated, spec_of
+from tests.conftest import Quiet, answering, driven, generated, spec_of
 from tests.interviews import interviewed, keyed, scores_of, texts_of
 from tests.test_llama import engine
 
@@ -329,25 +328,13 @@ def test_refusals_are_told_from_answers_on_a_list_of_forty() -> None:
 def test_an_item_costs_its_own_tokens_only_and_keeps_the_probabilities_of_its_options(engine_model: LlamaModel) -> None:
     items = (*ITEMS[:3], *(ITEMS[0].model_copy(update={"id": f"door_{n}"}) for n in range(3)))
     loaded = sheet_of(items)
-    backend, play = engine(engine_model), MODES["agents"](spec_of(loaded))
+    backend = engine(engine_model)
     results: list[Generation] = []
-    step: Any = next(play)
     try:
-        while True:
-            if not isinstance(step, Ask):
-                step = next(play)
-                continue
-            backend.submit(step.request)
-            done: list[Any] = []
-            while not done:
-                done = backend.poll()
-            assert isinstance(done[0].result, Generation), done
-            results.append(done[0].result)
-            step = play.send(results[-1])
-    except StopIteration as end:
-        assert end.value == "done"
+        _, end = driven(spec_of(loaded), answering(backend, into=results))
     finally:
         backend.close()
+    assert end == "done"
     assert len(results) == len(items)
     opening = results[0].prompt_tokens
     for result in results[1:]:

@@ -22,7 +22,7 @@ from localsim.conversation.requests import Generation, Message, Request
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import BackendUnavailable, GenerationFailed
 from localsim.scenarios.parse import parse_scenario
-from tests.conftest import TALK, spec_of
+from tests.conftest import TALK, answering, driven, spec_of
 
 pytestmark = pytest.mark.model
 
@@ -106,19 +106,11 @@ def test_a_turn_is_one_well_formed_line(backend: LlamaBackend) -> None:
 
 def test_only_new_tokens_are_evaluated(backend: LlamaBackend) -> None:
     spec = spec_of(short(turns=6))
-    play = MODES["agents"](spec)
-    step: Any = next(play)
+    results: list[Generation] = []
+    steps, _ = driven(spec, answering(backend, into=results))
     evaluated: dict[str, list[tuple[int, int]]] = {}
-    try:
-        while True:
-            if isinstance(step, Ask):
-                result = finish(backend, step.request)
-                evaluated.setdefault(step.request.speaker, []).append((result.prompt_tokens, result.evaluated_tokens))
-                step = play.send(result)
-            else:
-                step = next(play)
-    except StopIteration:
-        pass
+    for step, result in zip((step for step in steps if isinstance(step, Ask)), results, strict=True):
+        evaluated.setdefault(step.request.speaker, []).append((result.prompt_tokens, result.evaluated_tokens))
     for rows in evaluated.values():
         assert rows[0][0] == rows[0][1]
         for (before, _), (now, fresh) in pairwise(rows):

@@ -6,33 +6,26 @@ import pytest
 
 from localsim.conversation.episode import MODES as MODE_NAMES
 from localsim.conversation.episode import EpisodeSpec, StopReason
-from localsim.conversation.modes import MODES, Ask, Reject, Say
-from localsim.conversation.requests import Generation, StopCause, reply_begun
+from localsim.conversation.modes import Ask, Reject, Say
+from localsim.conversation.requests import Generation, Request, StopCause, reply_begun
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action, line_of
 from localsim.errors import MalformedReply
 from localsim.scenarios.parse import parse_scenario
-from tests.conftest import TALK, spec_of
+from tests.conftest import TALK, driven, spec_of
 
 
 def play(
     spec: EpisodeSpec, replies: list[str], cause: StopCause = "finished"
 ) -> tuple[list[Ask | Say | Reject], StopReason | None]:
     """All steps of an episode whose model writes `replies` (raw, after the prefill)."""
-    steps: list[Ask | Say | Reject] = []
-    generator = MODES[spec.mode](spec)
     queue = list(replies)
-    value = None
-    while True:
-        try:
-            step = generator.send(value)
-        except StopIteration as end:
-            return steps, end.value
-        steps.append(step)
-        value = None
-        if isinstance(step, Ask):
-            assert queue, "the mode asks for more than was given"
-            value = Generation(queue.pop(0), cause, "test")
+
+    def answer(_request: Request) -> Generation:
+        assert queue, "the mode asks for more than was given"
+        return Generation(queue.pop(0), cause, "test")
+
+    return driven(spec, answer)
 
 
 def rest(name: str, action: Action) -> str:

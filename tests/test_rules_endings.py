@@ -33,7 +33,7 @@ from localsim.scenarios.find import shipped, shipped_sources
 from localsim.scenarios.parse import parse_scenario
 from localsim.store.database import Store
 from localsim.store.queries.runs import run_row
-from tests.conftest import TALK, Quiet, generated, spec_of
+from tests.conftest import TALK, Quiet, answering, driven, generated, spec_of
 
 NAMES = ("Ana", "Bo")
 
@@ -54,21 +54,10 @@ def talk_of(*words: str | Action | None, names: tuple[str, ...] = NAMES) -> Tran
 def played(spec: EpisodeSpec, player: Player | str) -> tuple[list[str], StopReason, list[Generation]]:
     """The lines, the end and the texts of an episode whose roles are all played by one scripted player."""
     backend = open_scripted(player) if isinstance(player, str) else ScriptedBackend(player=player)
-    play, lines, texts, answer = MODES[spec.mode](spec), [], [], None
-    while True:
-        try:
-            step = play.send(answer)
-        except StopIteration as end:
-            return lines, end.value, texts
-        answer = None
-        if isinstance(step, Say):
-            lines.append(step.turn.line)
-        if isinstance(step, Ask):
-            backend.submit(step.request)
-            (done,) = backend.poll()
-            assert isinstance(done.result, Generation)
-            answer = done.result
-            texts.append(answer)
+    texts: list[Generation] = []
+    steps, end = driven(spec, answering(backend, into=texts))
+    assert end is not None
+    return [step.turn.line for step in steps if isinstance(step, Say)], end, texts
 
 
 def always(*words: str) -> Player:

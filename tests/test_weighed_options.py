@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from localsim.backends.llama.lib import LlamaModel
 from localsim.conversation.episode import Sampling
-from localsim.conversation.modes import MODES, Ask
 from localsim.conversation.requests import Generation
 from localsim.conversation.rules.grammar import ActionLines, Line
 from localsim.conversation.rules.lines import Bound
 from localsim.conversation.rules.values import Move
-from tests.conftest import generated, spec_of
+from tests.conftest import answering, driven, generated, spec_of
 from tests.test_llama import engine
 
 VOTE = Move.model_validate({
@@ -45,26 +42,14 @@ def test_the_engine_keeps_the_probabilities_of_each_choice(engine_model: LlamaMo
     backend = engine(engine_model)
     loaded = generated("matrix", rounds=2)
     spec = spec_of(loaded, sampling=Sampling(temperature=0))
-    play, weighed, chosen = MODES["agents"](spec), [], []
-    step: Any = next(play)
+    results: list[Generation] = []
     try:
-        while True:
-            if not isinstance(step, Ask):
-                step = next(play)
-                continue
-            backend.submit(step.request)
-            done: list[Any] = []
-            while not done:
-                done = backend.poll()
-            result = done[0].result
-            assert isinstance(result, Generation)
-            weighed.append(result.details["options"])
-            chosen.append(result.text.strip(" []\n").removeprefix("choose "))
-            step = play.send(result)
-    except StopIteration as end:
-        assert end.value == "done"
+        _, end = driven(spec, answering(backend, into=results))
     finally:
         backend.close()
+    assert end == "done"
+    weighed = [result.details["options"] for result in results]
+    chosen = [result.text.strip(" []\n").removeprefix("choose ") for result in results]
     assert len(chosen) == 4 and set(chosen) <= {"J", "F"}
     for (place,), option in zip(weighed, chosen, strict=True):
         options = place["options"]
