@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -39,6 +38,7 @@ from localsim.store.database import Store
 from localsim.store.lock import Busy
 from tests.conftest import Quiet, generated
 from tests.rated import best, given, invoke
+from tests.web_server import at_once
 
 HOSTILE = '</script><script>alert(1)</script><img src=x onerror="alert(2)"> \u202etxet\u202c \u2028 & {{ 7*7 }}'
 TASKS: tuple[Task, ...] = ("pairs", "dimensions", "disclosures")
@@ -209,22 +209,13 @@ def test_rows_tell_modes_and_what_was_chosen(store: Store, run: str) -> None:
 
 def test_thirty_raters_at_once_lose_and_double_nothing(store: Store, run: str) -> None:
     talks = talks_of(store, run)
-    failures: list[BaseException] = []
 
     def rate(rater: str) -> None:
-        try:
-            for item in shown_items.pairs_from(talks, rater)[:10]:
-                save(store, answered(item, 1, origin="browser"))
-        except BaseException as error:
-            failures.append(error)
-            raise
+        for item in shown_items.pairs_from(talks, rater)[:10]:
+            save(store, answered(item, 1, origin="browser"))
 
-    threads = [threading.Thread(target=rate, args=(f"r{number}",)) for number in range(30)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
+    with at_once([f"r{number}" for number in range(30)], rate):
+        pass
     kept = {(row.rater, row.item_id) for row in rows(store, run)}
     wanted = {
         (item.rater, item.item_id) for number in range(30) for item in shown_items.pairs_from(talks, f"r{number}")[:10]

@@ -36,7 +36,7 @@ from localsim.web.classroom.seats import MODES, Register
 from localsim.web.floor.ledger import Ledger
 from localsim.web.guard import Access, hosts_of
 from localsim.web.phrases.table import english, find
-from tests.web_server import field
+from tests.web_server import at_once, field
 
 SCENARIOS = ("mutual_friends_01", "mutual_friends_02")
 
@@ -186,26 +186,12 @@ def test_thirty_phones_lose_and_double_nothing_while_the_server_is_killed_twice(
             with lock:
                 said[0] += 1
 
-        errors: list[BaseException] = []
-
-        def act(phone: Phone) -> None:
-            try:
-                phone.play(2, pause)
-            except BaseException as error:
-                errors.append(error)
-                raise
-
-        threads = [threading.Thread(target=act, args=(phone,), daemon=True) for phone in phones]
-        for thread in threads:
-            thread.start()
-        for wanted in (12, 28):
-            while said[0] < wanted and not errors:
-                time.sleep(0.02)
-            server.kill()
-            server.start()
-        for thread in threads:
-            thread.join(timeout=100)
-        assert not errors
+        with at_once(phones, lambda phone: phone.play(2, pause), 100) as errors:
+            for wanted in (12, 28):
+                while said[0] < wanted and not errors:
+                    time.sleep(0.02)
+                server.kill()
+                server.start()
         assert not [problem for phone in phones for problem in phone.problems]
         register = json.loads("[" + ",".join((tmp_path / "c.duckdb.class").read_text().splitlines()) + "]")
         kinds = Counter(event["event"] for event in register)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +13,7 @@ from localsim.errors import InvalidInput
 from localsim.web.classroom.phone_pages import ENTRANCE
 from tests.test_class import Phone, hall_at, serving
 from tests.test_class_trouble import until
-from tests.web_server import field
+from tests.web_server import at_once, field
 
 
 def test_phones_are_brought_together_for_as_many_roles_as_the_next_talk_has(tmp_path: Path) -> None:
@@ -72,25 +71,12 @@ def test_thirty_phones_bid_at_once_while_the_server_is_killed(tmp_path: Path) ->
     with serving(tmp_path, scenarios=("auction_thirty",)) as server:
         phones = [Bidder(server.base, number, server.code()) for number in range(30)]
         bids: list[int] = []
-        errors: list[BaseException] = []
-
-        def act(phone: Bidder) -> None:
-            try:
-                phone.bid(lambda: bids.append(phone.number))
-            except BaseException as error:
-                errors.append(error)
-                raise
-
-        threads = [threading.Thread(target=act, args=(phone,), daemon=True) for phone in phones]
-        for thread in threads:
-            thread.start()
-        while len(bids) < 12 and not errors:
-            time.sleep(0.02)
-        server.kill()
-        server.start()
-        for thread in threads:
-            thread.join(timeout=110)
-        assert not errors and not [problem for phone in phones for problem in phone.problems]
+        with at_once(phones, lambda phone: phone.bid(lambda: bids.append(phone.number)), 110) as errors:
+            while len(bids) < 12 and not errors:
+                time.sleep(0.02)
+            server.kill()
+            server.start()
+        assert not [problem for phone in phones for problem in phone.problems]
         teacher = server.teacher()
         page = teacher.get("/class/room").text
         teacher.post("/class/room/reveal", data={"csrf": field(page, "csrf")})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from localsim.web.classroom.phone_pages import ENTRANCE
 from localsim.web.floor.beats import start_of
 from tests.test_class import Phone, hall_at, serving
 from tests.test_class_trouble import until
-from tests.web_server import field
+from tests.web_server import at_once, field
 
 GAME = "matrix_prisoners"
 CHOICES = ("F", "J", "J", "F")
@@ -77,11 +76,8 @@ def test_phones_play_with_the_decisions_of_an_earlier_class(tmp_path: Path) -> N
     decisions = replaying.decisions_of(Store(path), run_id)
     with serving(tmp_path, "--against", run_id, "--replay", "--new", scenarios=(GAME,)) as server:
         phones = [Chooser(server.base, number, server.code()) for number in range(3)]
-        threads = [threading.Thread(target=phone.choose, daemon=True) for phone in phones]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(timeout=110)
+        with at_once(phones, Chooser.choose, 110):
+            pass
         assert not [problem for phone in phones for problem in phone.problems]
         assert all("does what a player of an earlier class did" in phone.said[0] for phone in phones)
         teacher = server.teacher()

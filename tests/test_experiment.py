@@ -23,7 +23,7 @@ from localsim.store.queries.experiments import outcomes
 from localsim.web.experiment.begin import Wish, ledger_of, opening_of
 from tests.test_class import Phone
 from tests.test_class import Server as ClassServer
-from tests.web_server import field
+from tests.web_server import at_once, field
 
 EXAMPLE = "knowing_too_much"
 QUOTAS = {"fair": 8, "knows_too_much": 8, "people": 4}
@@ -152,30 +152,19 @@ def test_twenty_participants_fill_the_quotas_while_the_server_is_killed(tmp_path
     server = Server(tmp_path)
     server.start()
     visitors = [Visitor(server.base, number) for number in range(20)]
-    acts, lock, errors = [0], threading.Lock(), list[BaseException]()
+    acts, lock = [0], threading.Lock()
 
     def acted() -> None:
         with lock:
             acts[0] += 1
 
-    def act(visitor: Visitor) -> None:
-        try:
-            visitor.take_part(2, acted)
-        except BaseException as error:
-            errors.append(error)
-            raise
-
     try:
-        threads = [threading.Thread(target=act, args=(visitor,), daemon=True) for visitor in visitors]
-        for thread in threads:
-            thread.start()
-        while acts[0] < 70 and not errors:
-            time.sleep(0.01)
-        server.kill()
-        server.start()
-        for thread in threads:
-            thread.join(timeout=0.1 if errors else 80)
-        assert not errors and not [problem for each in visitors for problem in each.problems]
+        with at_once(visitors, lambda visitor: visitor.take_part(2, acted), 80) as errors:
+            while acts[0] < 70 and not errors:
+                time.sleep(0.01)
+            server.kill()
+            server.start()
+        assert not [problem for each in visitors for problem in each.problems]
         assert "All places of this experiment are filled" in httpx2.get(f"{server.base}/experiment").text
         server.kill(signal.SIGINT)
     except BaseException:

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +30,7 @@ from localsim.web.guard import Access
 from localsim.web.phrases.table import find
 from localsim.web.play.stage import Stage
 from tests.conftest import generated
-from tests.web_server import BASE, HOSTS, client_of, field, serving, simulated
+from tests.web_server import BASE, HOSTS, at_once, client_of, field, serving, simulated
 
 # ---- annotate ------------------------------------------------------------------------------------------------------
 
@@ -40,7 +39,7 @@ def test_thirty_raters_at_once_lose_and_duplicate_nothing(tmp_path: Path) -> Non
     store, run_id = simulated(tmp_path / "r.duckdb")
     problems: list[str] = []
 
-    def rate(number: int, base: str) -> None:
+    def rate(number: int) -> None:
         address = f"{base}/annotate/{run_id}/pairs?rater=rater-{number}"
         with httpx2.Client(follow_redirects=True, timeout=120) as browser:
             text = browser.get(address).text
@@ -52,12 +51,8 @@ def test_thirty_raters_at_once_lose_and_duplicate_nothing(tmp_path: Path) -> Non
                     problems.append(answer.text[:200])
                 text = again.text
 
-    with serving(store, parts=("annotate",)) as base:
-        threads = [threading.Thread(target=rate, args=(number, base)) for number in range(30)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+    with serving(store, parts=("annotate",)) as base, at_once(range(30), rate):
+        pass
     assert not problems
     counts = store.rows("SELECT rater, count(*) AS n FROM annotations GROUP BY rater")
     assert len(counts) == 30 and {row["n"] for row in counts} == {4}

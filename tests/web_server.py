@@ -6,10 +6,10 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import uvicorn
 from starlette.testclient import TestClient
@@ -26,6 +26,7 @@ from localsim.web.app import PARTS, Site, create_app
 from localsim.web.guard import Access, hosts_of
 from tests.conftest import Quiet, generated
 
+P = TypeVar("P")
 HOSTS = hosts_of("127.0.0.1")
 BASE = "http://127.0.0.1:7580"
 HOSTILE = "<script>alert(1)</script></textarea><img src=x onerror=alert(2)> \u202eRTL {{7*7}} \"'&"
@@ -114,3 +115,24 @@ def serving(store: Store, *, model: str = "scripted", parts: tuple[str, ...] = P
     finally:
         server.should_exit = True
         thread.join(timeout=10)
+
+
+@contextmanager
+def at_once(people: Iterable[P], act: Callable[[P], object], seconds: float = 120) -> Iterator[list[BaseException]]:
+    """Let all people act, each in a thread, and wait for them at the end; yields what went wrong so far."""
+    errors: list[BaseException] = []
+
+    def acting(person: P) -> None:
+        try:
+            act(person)
+        except BaseException as error:
+            errors.append(error)
+            raise
+
+    threads = [threading.Thread(target=acting, args=(person,), daemon=True) for person in people]
+    for thread in threads:
+        thread.start()
+    yield errors
+    for thread in threads:
+        thread.join(timeout=0.1 if errors else seconds)
+    assert not errors and not any(thread.is_alive() for thread in threads)
