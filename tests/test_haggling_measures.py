@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from statistics import fmean
 from typing import Any
 
@@ -40,17 +41,15 @@ Cells = dict[Mode, Cell]
 Plays = Callable[[str, str], Cells]
 
 
+def plays() -> Plays:
+    """Plays a player on a task in all modes; the same question is answered once."""
+    return cache(lambda player, task: play("craigslist", player, SIMULATED, task, scenarios=FEW))
+
+
 @pytest.fixture(scope="module")
 def played() -> Plays:
-    """Plays a player on a task in all modes; the same question is answered once."""
-    known: dict[tuple[str, str], Cells] = {}
-
-    def cells(player: str, task: str) -> Cells:
-        if (player, task) not in known:
-            known[player, task] = play("craigslist", player, SIMULATED, task, scenarios=FEW)
-        return known[player, task]
-
-    return cells
+    """What players do while nothing is broken."""
+    return plays()
 
 
 def failures(controls: Sequence[Control], played: Plays) -> Iterator[str]:
@@ -137,11 +136,7 @@ def test_a_planted_defect_fails_its_control(
     passed = [control for control in controls if not list(failures([control], played))]
     right = Craigslist.score
     monkeypatch.setattr(Craigslist, "score", lambda *given: defect(right(*given)))
-
-    def defective(player: str, task: str) -> Cells:
-        return play("craigslist", player, SIMULATED, task, scenarios=FEW)
-
-    assert passed and next(failures(passed, defective), None), f"{defect.__name__} is not noticed"
+    assert passed and next(failures(passed, plays()), None), f"{defect.__name__} is not noticed"
 
 
 def test_hits_that_are_not_set_against_chance_look_like_peeking(monkeypatch: pytest.MonkeyPatch) -> None:

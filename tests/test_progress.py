@@ -141,10 +141,10 @@ main()
 
 
 def test_a_person_at_a_terminal_never_waits_long_for_a_word(tmp_path: Path) -> None:
-    """A real terminal and a player that takes five seconds a turn."""
+    """A real terminal and a player that takes four seconds a turn."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
-    command = [sys.executable, "-c", SLOW.format(step=5), "run", "roommates", "-m", "scripted", "--mode", "script"]
+    command = [sys.executable, "-c", SLOW.format(step=4), "run", "roommates", "-m", "scripted", "--mode", "script"]
     process = subprocess.Popen([*command, "--db", str(tmp_path / "t.duckdb")], stdout=theirs, stderr=theirs)
     os.close(theirs)
     times, shown = [], b""
@@ -164,7 +164,7 @@ def test_a_person_at_a_terminal_never_waits_long_for_a_word(tmp_path: Path) -> N
 
 def test_help_of_json_stays_json(tmp_path: Path) -> None:
     """With --json and no terminal, a slow run writes one document and no line beside it."""
-    command = [sys.executable, "-c", SLOW.format(step=3), "run", "roommates", "-m", "scripted", "--mode", "script"]
+    command = [sys.executable, "-c", SLOW.format(step=2.5), "run", "roommates", "-m", "scripted", "--mode", "script"]
     found: Any = subprocess.run(
         [*command, "--json", "--db", str(tmp_path / "t.duckdb")], capture_output=True, text=True, check=True
     )
