@@ -216,7 +216,7 @@ class Replaced(DatabaseError):
         super().__init__(
             "the database file was removed or replaced while the run was writing to it",
             where=str(path),
-            hint=f"the journal in {path}.d is kept; to use it and continue: localsim resume {run_id}{paths.db_option(path)}",
+            hint=f"the journal in {path}.d is kept; to use it: localsim resume {run_id}{paths.db_option(path)}",
         )
 
 

@@ -236,7 +236,8 @@ def _rubric(store: Store, run_id: str, rows: list[Rated]) -> Text:
     yield "mean, score: of people and of the judge, over what both rated. rho: Spearman's correlation over talks and"
     yield "agents that both rated; it needs three. The judge sees both sides of a talk, and a participant only one."
     if not any(row.judge for row in rows):
-        yield f"no judge yet:  localsim score {run_id} --judge MODEL --rubric {rows[0].rubric}{paths.db_option(store.path)}"
+        where = paths.db_option(store.path)
+        yield f"no judge yet:  localsim score {run_id} --judge MODEL --rubric {rows[0].rubric}{where}"
 
 
 def _cells(row: queries.ConditionCounts) -> list[Any]:
