@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from localsim.conversation.transcript import Turn, plain
 from localsim.families.mutual_friends import phrases
@@ -184,7 +185,8 @@ def namings(turns: Iterable[Turn], friends: Mapping[str, Sequence[str]]) -> list
     return list(found.values())
 
 
-def _unlisted(text: str) -> list[tuple[int, str]]:
+@lru_cache(maxsize=4096)
+def _unlisted(text: str) -> tuple[tuple[int, str], ...]:
     """Return capitalised words, on no list, that are proposed as a person: (place, name) pairs."""
     proposed: list[tuple[int, str]] = []
     previous_end = -2
@@ -212,7 +214,7 @@ def _unlisted(text: str) -> list[tuple[int, str]]:
     for match in re.finditer(r"\b(?:do|did|does) (?:you|u|ya|you happen to) know ([a-z]{3,})(?=\?|$|!)", text):
         if match[1] not in phrases.NO_NAMES and match[1] not in phrases.WORD_NAMES:
             proposed.append((match.start(1), match[1].capitalize()))
-    return proposed
+    return tuple(proposed)
 
 
 def _proposed(word: str, before: str, after: str, listing: bool) -> bool:
