@@ -281,7 +281,7 @@ def test_who_is_blind_to_the_persona_has_no_variance_and_no_drop(store: Store) -
 def test_every_bank_is_asked_and_audited(store: Store) -> None:
     for bank in BANKS:
         if bank != "who_knows":
-            plan = interview_plan(bank, PEOPLE[:1], store, modes=("agents",), model="scripted:any", episodes=1)
+            plan = interview_plan(bank, PEOPLE[:2], store, modes=("agents",), model="scripted:any", episodes=1)
             run_id = start(plan, store, Quiet(), print, leaks=False).run_id
             audit = audit_run(store, run_id)
             assert audit.prompts_checked and audit.violations == (), (bank, audit.violations[:3])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from localsim.backends.llama.lib import LlamaModel, library
-from localsim.backends.llama.sampler import Candidates, _cloned_grammar
+from localsim.backends.llama.sampler import Candidates, _parsed_grammar
 from localsim.conversation.rules.grammar import ActionLines, Barred, Line, _head
 from localsim.conversation.transcript import ACTION_TYPES, Action, line_of
 
@@ -26,7 +26,7 @@ def form(turns: int = 1, turn: int = 0, nones: int = 0, chars: int = 60, **kw: A
 def admits(model: LlamaModel, lines: ActionLines, text: str) -> bool:
     """Whether the grammar takes all of `text` and may end there."""
     lib, candidates = library(), Candidates(model)
-    sampler = _cloned_grammar(model, lines.grammar())
+    sampler = lib.llama_sampler_clone(_parsed_grammar(model, lines.grammar()))
 
     def allowed(token: int) -> bool:
         array = candidates.single(token)
