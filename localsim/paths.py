@@ -117,7 +117,7 @@ def needing(what: str, extra: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise InvalidInput(f"{what} {error.name}", hint=installing(extra)) from error
+        raise InvalidInput(f"{what} {error.name or error}", hint=installing(extra)) from error
 
 
 def rebuilding(flags: str = "-DGGML_NATIVE=OFF") -> str:
