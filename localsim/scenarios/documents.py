@@ -204,7 +204,9 @@ def _compose(text: str, name: str, what: str, typed: Sequence[str]) -> tuple[yam
     if not isinstance(root, yaml.MappingNode):
         return None, [Problem(name, 1, 1, "", f"{what} is a mapping of keys to values")]
     for key, value in root.value:
-        for _, node in placed(value) if key.value not in typed else ():
+        if key.value in typed:
+            continue
+        for _, node in placed(value):
             if isinstance(node, yaml.ScalarNode) and node.style is None and node.tag in _BARE:
                 node.tag = _TAG + "str"  # pydantic turns it into a number for a field of numbers
     defects = list(_defects(root, name, "", 0))
@@ -266,8 +268,10 @@ def _defect(node: yaml.Node, depth: int) -> str | None:
 
 def _duplicates(root: yaml.Node, name: str) -> Iterator[Problem]:
     for place, node in placed(root):
+        if not isinstance(node, yaml.MappingNode):
+            continue
         lines: dict[str, int] = {}
-        for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+        for key, _ in node.value:
             mark = key.start_mark
             if key.value in lines:
                 message = f"key given twice (first on line {lines[key.value]})"

@@ -213,10 +213,11 @@ class Replaced(DatabaseError):
     """The file was removed or replaced between two writes of one run; the journal holds the run."""
 
     def __init__(self, path: Path, run_id: str) -> None:
+        resumed = f"localsim resume {run_id}{paths.db_option(path)}"
         super().__init__(
             "the database file was removed or replaced while the run was writing to it",
             where=str(path),
-            hint=f"the journal in {path}.d is kept; to use it: localsim resume {run_id}{paths.db_option(path)}",
+            hint=f"the journal in {path}.d is kept; to use it and continue: {resumed}",
         )
 
 

@@ -13,44 +13,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from localsim.conversation.controls import Control as Control
-from localsim.conversation.controls import between as between
-from localsim.conversation.controls import by_chance as by_chance
-from localsim.conversation.controls import exactly as exactly
-from localsim.conversation.episode import OMNISCIENT as OMNISCIENT
-from localsim.conversation.episode import Observation as Observation
-from localsim.conversation.episode import Score as Score
-from localsim.conversation.episode import derive_seed
-from localsim.conversation.measures import Measure as Measure
+from localsim.conversation.controls import Control, between, by_chance, exactly
+from localsim.conversation.episode import OMNISCIENT, Observation, Score, derive_seed
+from localsim.conversation.measures import Measure
 from localsim.conversation.minds.predict import Option as Option
 from localsim.conversation.minds.predict import Place as Place
 from localsim.conversation.rules.deciding import present, stop_reason
 from localsim.conversation.rules.lines import Bound
-from localsim.conversation.rules.steps import Act, Rules, Stop
-from localsim.conversation.rules.steps import Next as Next
-from localsim.conversation.rules.steps import Tell as Tell
-from localsim.conversation.rules.values import Move as Move
-from localsim.conversation.rules.values import Param as Param
-from localsim.conversation.scenario import Agent as Agent
-from localsim.conversation.scenario import AnswerKey as AnswerKey
-from localsim.conversation.scenario import Fact as Fact
-from localsim.conversation.scenario import Info, Limits
-from localsim.conversation.scenario import Scenario as Scenario
-from localsim.conversation.scenario import ScenarioFile as ScenarioFile
-from localsim.conversation.transcript import ACTION_TYPES
-from localsim.conversation.transcript import Action as Action
-from localsim.conversation.transcript import Transcript as Transcript
-from localsim.conversation.transcript import Turn as Turn
-from localsim.errors import InvalidInput as InvalidInput
-from localsim.errors import suggest
-from localsim.families.base import SUCCESS as SUCCESS
-from localsim.families.base import Family, sentence
-from localsim.families.base import Reference as Reference
-from localsim.families.base import Verdict as Verdict
-from localsim.families.base import listed as listed
-from localsim.families.base import merged as merged
-from localsim.families.players import Player as Player
-from localsim.families.players import any_way
+from localsim.conversation.rules.steps import Act, Next, Rules, Stop, Tell
+from localsim.conversation.rules.values import Move, Param
+from localsim.conversation.scenario import Agent, AnswerKey, Fact, Info, Limits, Scenario, ScenarioFile
+from localsim.conversation.transcript import ACTION_TYPES, Action, Transcript, Turn
+from localsim.errors import InvalidInput, suggest
+from localsim.families.base import SUCCESS, Family, Reference, Verdict, listed, merged, sentence
+from localsim.families.players import Player, any_values, any_way
 from localsim.families.vocabulary import DEFAULT
 from localsim.plugins import place_of
 
@@ -355,3 +331,65 @@ ONE_AGENT = Param(agents="one")
 def by_agent(name: str, values: Mapping[str, float], turns: Sequence[int] = ()) -> list[Score]:
     """Return one score for each agent."""
     return [Score(name, float(value), agent=agent, turns=tuple(turns)) for agent, value in values.items()]
+
+
+__all__ = [
+    "DONE",
+    "OMNISCIENT",
+    "ONE_AGENT",
+    "PAYOFF",
+    "RANDOM",
+    "SUCCESS",
+    "Act",
+    "Action",
+    "Agent",
+    "AnswerKey",
+    "Control",
+    "Fact",
+    "Game",
+    "Info",
+    "InvalidInput",
+    "Limits",
+    "Measure",
+    "Move",
+    "Next",
+    "Observation",
+    "Param",
+    "Player",
+    "Reference",
+    "Scenario",
+    "ScenarioFile",
+    "Score",
+    "Stop",
+    "Tell",
+    "Transcript",
+    "Turn",
+    "Verdict",
+    "act",
+    "addressed",
+    "amount",
+    "any_values",
+    "any_way",
+    "between",
+    "by_agent",
+    "by_chance",
+    "can",
+    "chance",
+    "check_values",
+    "exactly",
+    "known",
+    "listed",
+    "mean",
+    "merged",
+    "move",
+    "names_of",
+    "number",
+    "one_of",
+    "others",
+    "present",
+    "private",
+    "share",
+    "speaking",
+    "taking",
+    "targets",
+]

@@ -76,8 +76,10 @@ def _first_affirmed(
 ) -> tuple[str, int] | None:
     """Return the first affirmation that is not taken back: (friend, turn)."""
     affirmed = [(turn, name) for name in true if (turn := _affirmed_turn(turns, name, friends)) is not None]
-    turn, name = min(affirmed, default=(0, ""))
-    return (name, turn) if affirmed else None
+    if not affirmed:
+        return None
+    turn, name = min(affirmed)
+    return name, turn
 
 
 def agreed(turns: Sequence[Turn], friends: Mapping[str, Sequence[str]]) -> dict[str, int]:

@@ -135,7 +135,8 @@ def store_answers(store: Store, answers: Sequence[AnswerRow], patience_s: float,
         return
     with store.writing(patience_s) as connection, transaction(connection):
         if keep_later:
-            known = connection.execute("SELECT task, item_id, rater, created_utc FROM annotations").fetchall()
+            query = "SELECT task, item_id, rater, created_utc FROM annotations WHERE task IN (SELECT unnest(?))"
+            known = connection.execute(query, [[each.task for each in answers]]).fetchall()
             times = {(task, item_id, rater): given for task, item_id, rater, given in known}
             fresh = {key: each for key, each in fresh.items() if each.created_utc >= times.get(key, each.created_utc)}
         for statement, values in inserts({"annotations": [astuple(answer) for answer in fresh.values()]}):

@@ -202,8 +202,8 @@ def _table(name: str) -> tuple[Points, str]:
 def _history(seen: g.Observation) -> tuple[list[str], list[str]]:
     """Return the viewer's own choices and those of the other."""
     chosen = seen.transcript.of("choose")
-    own, theirs = ([turn.value for turn in chosen if (turn.speaker == seen.viewer) == way] for way in (True, False))
-    return own, theirs
+    own = [turn.value for turn in chosen if turn.speaker == seen.viewer]
+    return own, [turn.value for turn in chosen if turn.speaker != seen.viewer]
 
 
 def _fixed(seen: g.Observation, rng: random.Random, *, pattern: str, again: bool = False) -> g.Action:

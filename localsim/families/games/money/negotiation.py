@@ -300,13 +300,13 @@ def _optimal(seen: g.Observation, rng: random.Random) -> g.Action:
     return _john(seen) if is_over or (len(possible) == 1 and wins <= 0) else g.move("reject")
 
 
-def _halfway(seen: g.Observation, rng: random.Random, *, whole_way: bool = False) -> g.Action:
+def _halfway(seen: g.Observation, rng: random.Random, *, names_own: bool = False) -> g.Action:
     """Name the middle of the own value and the other's (on average, if hidden), and accept whatever is no loss.
 
-    `whole_way`: name the own value.
+    `names_own`: name the own value instead.
     """
     own, possible = _worth(seen, seen.viewer) or 0.0, _options(seen)
-    middle = own if whole_way else (own + sum(possible) / len(possible)) / 2
+    middle = own if names_own else (own + sum(possible) / len(possible)) / 2
     if seen.may("offer"):
         return _named(seen, max(middle, own) if seen.viewer == seen.game["seller"] else min(middle, own))
     return g.move("accept") if _gain(seen) >= 0 else g.move("reject")
@@ -324,7 +324,7 @@ def _yes_sayer(seen: g.Observation, rng: random.Random) -> g.Action:
 Negotiation.players = {
     "optimal": _optimal,
     "halfway": _halfway,
-    "own-value": partial(_halfway, whole_way=True),
+    "own-value": partial(_halfway, names_own=True),
     "way-out": _way_out,
     "yes-sayer": _yes_sayer,
 }
