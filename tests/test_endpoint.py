@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from localsim.backends import endpoint
-from localsim.backends.base import Done
 from localsim.backends.endpoint import Endpoint, EndpointBackend, Patience, parse_endpoint
 from localsim.conversation.episode import Sampling
 from localsim.conversation.requests import Generation, Message, Request, Thought
@@ -21,7 +20,7 @@ from localsim.evaluators.asking import Verdict
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.store.database import Store
-from tests.conftest import Quiet
+from tests.conftest import Quiet, answering
 from tests.fake_server import QUICK, Behave, Server, answer, chat, send, simulate, speak
 
 
@@ -220,13 +219,7 @@ def verdict_of(server: Server) -> tuple[Generation, list[dict[str, Any]]]:
         think=64 if backend.thinks() else 0,
     )  # fmt: skip
     try:
-        backend.submit(request)
-        done: list[Done] = []
-        while not done:
-            done = backend.poll()
-        result = done[0].result
-        assert isinstance(result, Generation), result
-        return result, server.bodies[1:]
+        return answering(backend)(request), server.bodies[1:]
     finally:
         backend.close()
 

@@ -216,7 +216,7 @@ def _compose(text: str, name: str, what: str, typed: Sequence[str]) -> tuple[yam
 
 
 _BARE = (_TAG + "int", _TAG + "float", _TAG + "bool")
-"""Tags of what is no text unless it stands in quotation marks."""
+"""Tags of numbers and truth values. The same value in quotation marks is a text."""
 
 
 def placed(node: yaml.Node, place: Place = ()) -> Iterator[tuple[Place, yaml.Node]]:
