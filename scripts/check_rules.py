@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +38,6 @@ from localsim.backends.llama.chat import ChatTokenizer  # noqa: E402
 from localsim.backends.llama.lib import LlamaModel  # noqa: E402
 from localsim.backends.scripted import ScriptedBackend  # noqa: E402
 from localsim.conversation.episode import SIMULATED, SINGLE_AUTHOR, EpisodeSpec, Mode, Observation  # noqa: E402
-from localsim.conversation.minds.flows import Flow  # noqa: E402
 from localsim.conversation.modes import MODES, Ask, Say, roles  # noqa: E402
 from localsim.conversation.requests import Generation, Message, Request  # noqa: E402
 from localsim.conversation.rules.forms import Listed, OneOf  # noqa: E402
@@ -234,7 +233,7 @@ def thought(spec: EpisodeSpec, player: Player = chatter) -> tuple[list[Request],
         try:
             step = play.send(answer)
         except StopIteration:
-            return requests, turns, _before(requests, replies, said, spec.minds)
+            return requests, turns, _before(spec, requests, replies, said)
         answer = None
         if isinstance(step, Say):
             turns.append(step.turn)
@@ -251,12 +250,12 @@ def thought(spec: EpisodeSpec, player: Player = chatter) -> tuple[list[Request],
             raise AssertionError(step.reason)
 
 
-def _before(requests: list[Request], replies: list[str], said: set[int], minds: Mapping[str, Flow]) -> list[Minds]:
+def _before(spec: EpisodeSpec, requests: list[Request], replies: list[str], said: set[int]) -> list[Minds]:
     """Return what agents with minds wrote before each request, from the view of its speaker."""
     found: list[Minds] = []
-    thoughts = Thoughts({("", name) for name in minds}, [mind.stated() for mind in minds.values()])
+    thoughts = Thoughts({("", name) for name in spec.minds}, [mind.stated() for mind in spec.minds.values()])
     for at, (request, reply) in enumerate(zip(requests, replies, strict=True)):
-        found.append(thoughts.before("", request.speaker))
+        found.append(thoughts.before("", request.speaker, spec.scenario.names))
         thoughts.add("", request.speaker, reply, said=at in said)
     return found
 

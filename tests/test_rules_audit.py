@@ -299,9 +299,11 @@ def test_a_prompt_after_leaving_and_a_part_of_a_whisper_are_found() -> None:
     [
         (" [to Bo]: He knows it.", " [to Bo]: He knows it.", "A line that you could say now: Cy [to Bo]: He knows it."),
         (" inquire, inform, propose", "", "Choose at most 3: greet, inquire, inform, propose, confirm."),
+        (" Ana is a surveyor. (You, What kind of person is Cy?)", "", "What kind of person is Cy?"),
+        (" What will Ana, Bo and Di do next?", "", "What will Ana, Bo and Di do next? Choose one of: go, stay."),
     ],
 )
-def test_what_an_agent_drafts_and_chooses_from_is_not_anothers_thought(other: str, own: str, prompt: str) -> None:
+def test_what_an_agent_drafts_and_is_asked_is_not_anothers_thought(other: str, own: str, prompt: str) -> None:
     """Ana wrote the same and did not say it; Cy says its draft later, or is only asked. Without that it is a leak."""
     loaded = party()
     talk = Readers(loaded.scenario, Transcript())
@@ -310,7 +312,8 @@ def test_what_an_agent_drafts_and_chooses_from_is_not_anothers_thought(other: st
         thoughts = Thoughts({("e", name) for name in minded}, [plan])
         thoughts.add("e", "Ana", other, said=False)
         thoughts.add("e", "Cy", own, said=True)
-        found = found_in(prompt, loaded, "agents", "Cy", talk, 0, minds=thoughts.before("e", "Cy"))
+        minds = thoughts.before("e", "Cy", loaded.scenario.names)
+        found = found_in(prompt, loaded, "agents", "Cy", talk, 0, minds=minds)
         assert [what for what, _ in found] == expected
 
 
@@ -321,7 +324,8 @@ def test_names_that_a_draft_lists_are_not_anothers_thought() -> None:
     thoughts.add("e", "Ana", " [to Bo, Cy, Di]: The vicar eats at noon.", said=False)
     for asked, expected in (("What is said to Bo, Cy, Di next?", []), ("The vicar eats at noon.", ["thought of Ana"])):
         talk = Readers(loaded.scenario, Transcript())
-        found = found_in(asked, loaded, "mindreaders", "Bo", talk, 0, minds=thoughts.before("e", "Bo"))
+        minds = thoughts.before("e", "Bo", loaded.scenario.names)
+        found = found_in(asked, loaded, "mindreaders", "Bo", talk, 0, minds=minds)
         assert [what for what, _ in found] == expected
 
 
@@ -334,10 +338,8 @@ def test_a_profile_that_a_prompt_joins_is_not_anothers_thought() -> None:
     thoughts, talk = Thoughts({("e", "Ana")}, []), Readers(loaded.scenario, Transcript())
     thoughts.add("e", "Ana", " I am a nurse, calm and careful.", said=False)
     modes: tuple[Mode, ...] = ("mindreaders", "agents")
-    found = [
-        found_in("About Ana: nurse, Calm and careful", loaded, mode, "Bo", talk, 0, minds=thoughts.before("e", "Bo"))
-        for mode in modes
-    ]
+    minds = thoughts.before("e", "Bo", loaded.scenario.names)
+    found = [found_in("About Ana: nurse, Calm and careful", loaded, mode, "Bo", talk, 0, minds=minds) for mode in modes]
     assert [any("thought" in what for what, _ in each) for each in found] == [False, True]
 
 
@@ -365,7 +367,8 @@ def test_an_own_draft_between_other_words_tells_nothing_of_anothers_values() -> 
     for minded, expected in (({("e", "Ana")}, []), (set(), ["turn 1 by Bo"])):
         thoughts = Thoughts(minded, [])
         thoughts.add("e", "Ana", " [hand 3, Bo]", said=True)
-        found = found_in(prompt, loaded, "agents", "Ana", talk, 1, minds=thoughts.before("e", "Ana"))
+        minds = thoughts.before("e", "Ana", loaded.scenario.names)
+        found = found_in(prompt, loaded, "agents", "Ana", talk, 1, minds=minds)
         assert [what for what, _ in found] == expected
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from localsim.conversation.minds.wording import SAID
 from localsim.conversation.rules.lines import SEPARATOR
+from localsim.conversation.wording.wordings import listed
 from localsim.reports.audit.texts import leaves
 from localsim.store.database import Store
 from localsim.store.queries import runs as queries
@@ -52,11 +53,13 @@ class Thoughts:
         if reply and (episode, speaker) in self._minded:
             self._found[episode].append((speaker, reply, said))
 
-    def before(self, episode: str, speaker: str) -> Minds:
-        """Return what was written before a prompt, from the view of its speaker."""
+    def before(self, episode: str, speaker: str, names: Sequence[str]) -> Minds:
+        """Return what was written before a prompt, from the view of its speaker; `names` are those of all agents."""
         found = self._found[episode]
         own = [text for name, text, _ in found if name == speaker]
-        wording = self._wording if (episode, speaker) in self._minded else ()
+        others = listed([name for name in names if name != speaker])
+        minded = (episode, speaker) in self._minded
+        wording = (text.replace("{name}", speaker).replace("{others}", others) for text in self._wording if minded)
         return Minds(
             (*wording, *own), tuple((name, text) for name, text, said in found if name != speaker and not said)
         )

@@ -133,7 +133,7 @@ def audit_run(store: Store, run_id: str) -> Audit:
         prompts[row.episode_id, row.generation] = prompt
         checked += 1
         whole = f"{prompt}{APART}{contents[row.prefill_hash]}"
-        own = thoughts.before(row.episode_id, row.speaker)
+        own = thoughts.before(row.episode_id, row.speaker, loaded.scenario.names)
         violations += _in_prompt(row, loaded, talks[row.episode_id], whole, row.generation, row.speaker, row.turn, own)
         # An answer of one word is searched with its start, as in "It is most likely Ann".
         start = contents[row.prefill_hash].rpartition("\n")[2] if row.step and len(row.reply.split()) < SENTENCE else ""
