@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from localsim.conversation.episode import Observation
 from localsim.conversation.scenario import Scenario
@@ -80,11 +80,11 @@ class Lists:
         return {value: match[0] for value, match in found if match}
 
     @cached_property
-    def _words(self) -> dict[str, None]:
-        """The words of names and values, in a fixed order."""
+    def _words(self) -> tuple[str, ...]:
+        """The words of names and values, each once, in a fixed order."""
         texts = [*self.of, *(text for rows in self.of.values() for name, row in rows.items() for text in (name, *row))]
         words = [word for text in texts for word in re.findall(_WORD, plain(text))]
-        return dict.fromkeys(form for word in words for form in (word, *_doers(word)))
+        return tuple(dict.fromkeys(form for word in words for form in (word, *_doers(word))))
 
     def spelt(self, text: str) -> str:
         """Return a text with each word put right that has one spelling error and else is a word of a name or value."""
@@ -95,10 +95,9 @@ class Lists:
         return replace(turn, action=replace(turn.action, text=self.spelt(turn.action.text)))
 
     def _put_right(self, match: re.Match[str]) -> str:
-        word = plain(match[0])
-        if len(word) < _LETTERS - 1 or word in self._words or word in phrases.NO_NAMES:
+        right = _meant(plain(match[0]), self._words)
+        if right is None:
             return match[0]
-        right = next((each for each in self._words if len(each) >= _LETTERS and _misspells(word, each)), match[0])
         return right.capitalize() if match[0][0].isupper() else right
 
     def people(self, description: Description) -> set[str]:
@@ -155,6 +154,14 @@ def _doers(word: str) -> list[str]:
     """Return the words for who does something and for doing it: "juggler", "jugglers" and "juggles" of "juggling"."""
     stem = word.removesuffix("ing").removesuffix("y")
     return [stem + end for end in ("es", "s", "er", "ers")] if stem != word else []
+
+
+@lru_cache(maxsize=10_000)
+def _meant(word: str, words: tuple[str, ...]) -> str | None:
+    """Return the one of the words that has a spelling error in `word`; None if there is none, or `word` is right."""
+    if len(word) < _LETTERS - 1 or word in words or word in phrases.NO_NAMES:
+        return None
+    return next((each for each in words if len(each) >= _LETTERS and _misspells(word, each)), None)
 
 
 def _misspells(word: str, right: str) -> bool:
