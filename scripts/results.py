@@ -72,7 +72,7 @@ command and versions stand with it. This page is made by `scripts/results.py` fr
 *Seeing every side*: success as mindreaders minus success as agents. *One author for both sides*: success in scripts
 minus success as mindreaders. Right of 0, the setting helps. Hollow marks: too many talks are no conversations, so
 nothing follows. Rules on the text tell our success. GPT-4 scored the paper's models from 0 to 10 (diamonds, divided by
-10, without intervals)."""
+10, without intervals). The [log](log/study.md) has a run of more searches."""
 _ADD = """
 ## Add a study
 
