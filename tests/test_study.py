@@ -9,8 +9,8 @@ import pytest
 
 from localsim import study
 from localsim.__main__ import run
+from localsim.conversation.episode import MODES
 from localsim.store.database import Store
-from localsim.study.design import MODES
 from localsim.study.differences import EVERY
 
 TINY = study.Size(scenarios=1, situations=1, episodes=1, learnt=2, learnt_episodes=1, tokens=3000, answers=1)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from localsim.__main__ import run as main
+from localsim.conversation.wording.layouts import FREE
+from localsim.errors import InvalidInput
 from localsim.families import FAMILIES
 from localsim.machine.bench import Bench
+from localsim.models.registry import layout_of
 from localsim.store.database import Store
 from localsim.study import ARMS, SIZES, hours, run_study
-from localsim.study.design import compared_scenarios, tasks, teach_plan
+from localsim.study.design import command, compare_plan, compared_scenarios, tasks, teach_plan
 from localsim.study.lessons import episodes_of_arm, with_mix_ups
 from localsim.study.stages import Session
 from tests.test_study_stages import PLAYERS, Players, study_in
@@ -42,6 +46,8 @@ def test_counts_and_hours_name_every_stage() -> None:
     assert list(plain) == ["compare", "teach", *learning, *PLAYERS]
     assert list(whole) == ["compare", "twin", "teach", *learning, *PLAYERS, "goals", "naturalness"]
     assert list(expected("small", arms=())) == ["compare"]
+    four = expected("small", arms=(), iterative=True)["compare"]
+    assert four == pytest.approx(plain["compare"] * 4 / 3, rel=0.1), "one mode more"
     assert len({whole[name] for name in learning}) == 1, "equal tokens take equal time"
     assert all(value > 0 for value in whole.values())
     assert SIZES["paper"].counts()["compare"] == 3 * 5 * (2 * 45 + 90) and SIZES["paper"].counts()["teach"] == 2520
@@ -52,6 +58,15 @@ def test_a_small_study_of_half_a_billion_weights_takes_less_than_90_minutes() ->
     """By rates of Qwen2.5-Coder-0.5B with OpenVINO, two cores of an AMD EPYC, 2026-11-27; prefill as fast as a turn."""
     rates = Bench("m", 491, 1, prefill=900, turn=922, decode_1=80, decode_together=355, perplexity=9, memory_mb=1)
     assert 0.5 < sum(expected("small", rates, judge="scripted:judge").values()) < 1.5
+
+
+def test_a_study_without_a_length_asks_for_none_and_has_no_arms() -> None:
+    one = study_in(Path("unused"), size=SIZES["small"], model="smollm2-135m", arms=(), free=True)
+    plan = compare_plan(one, one.model, one.modes)
+    assert plan.layouts == {"smollm2-135m": f"{layout_of('smollm2-135m')}{FREE}"}
+    assert command(one).endswith("--arms none --length free")
+    with pytest.raises(InvalidInput, match="arms learn short lines"):
+        replace(one, arms=ARMS)
 
 
 def test_a_dry_run_tells_the_minutes_of_each_stage_and_simulates_nothing(

@@ -18,6 +18,7 @@ from localsim.__main__ import run as main
 from localsim.annotation.items import items_of, selected
 from localsim.annotation.records import answered, save_all
 from localsim.backends.scripted import ScriptedBackend
+from localsim.conversation.episode import MODES, SIMULATED
 from localsim.errors import Interrupted
 from localsim.evaluators import evaluate, leaks
 from localsim.evaluators.leaks import Leaks
@@ -30,7 +31,7 @@ from localsim.runs.scheduler import Watcher
 from localsim.store.database import Store
 from localsim.study import ARMS, NONE, Size, Study, Taught, run_study
 from localsim.study import run as running
-from localsim.study.design import JUDGED, MODES, QUESTIONS, SOLVABLE, taught_cells
+from localsim.study.design import JUDGED, QUESTIONS, SOLVABLE, taught_cells
 from localsim.study.differences import BOTH, CAUSES, EVERY
 from localsim.study.equal import Amount
 from localsim.study.lessons import Lesson
@@ -130,6 +131,10 @@ def study_in(folder: Path, **changes: Any) -> Study:
     return Study(**{"size": SIZE, "model": "scripted", "folder": folder, "judge": NONE, "twin": NONE, **changes})
 
 
+def whole_in(folder: Path) -> Study:
+    return study_in(folder, twin="scripted:peeks-100", iterative=True)
+
+
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     """A whole study with a twin, in its folder."""
@@ -137,7 +142,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]
     with pytest.MonkeyPatch.context() as patch:
         simplify(patch)
         patch.setattr(paper, "compared", COMPARED)
-        return folder, run_study(study_in(folder, twin="scripted:peeks-100"), teacher=Players())
+        return folder, run_study(whole_in(folder), teacher=Players())
 
 
 def test_every_condition_plays_the_same_scenarios_and_lessons_are_from_others(done: tuple[Path, Any]) -> None:
@@ -159,7 +164,7 @@ def test_every_condition_plays_the_same_scenarios_and_lessons_are_from_others(do
 
 def test_rows_are_shown_together_and_by_task(done: tuple[Path, Any]) -> None:
     model = done[1]["models"][0]
-    labels = [*MODES, *PLAYERS, *(f"{mode}, scripted:peeks-100 (constructed)" for mode in MODES)]
+    labels = [*SIMULATED, *PLAYERS, *(f"{mode}, scripted:peeks-100 (constructed)" for mode in SIMULATED)]
     assert [each["label"] for each in model["conditions"]] == labels
     situations = {row["task"] for row in model["rows"] if row["family"] == "situations"}
     assert situations == {EVERY}, "a family of one task has one row of each condition"
@@ -177,6 +182,12 @@ def test_rows_are_shown_together_and_by_task(done: tuple[Path, Any]) -> None:
         row["task"]: row for row in model["rows"] if row["condition"] == "agents-ft" and row["family"] == "craigslist"
     }
     assert yes["no zone"]["deal_without_zone_rate"] == 1 and yes["no zone"]["deal_with_zone_rate"] is None
+
+
+def test_one_author_turn_by_turn_divides_author_from_text(done: tuple[Path, Any]) -> None:
+    tested = {row["contrast"] for row in done[1]["models"][0]["modes"] if row["measure"] == "success_rate"}
+    assert {"authorship", "author", "text"} <= tested
+    assert "| iterative | one writer sees all, turn by turn | as it is |" in (done[0] / "study.md").read_text()
 
 
 def test_every_arm_is_contrasted_with_agents_and_with_its_controls(done: tuple[Path, Any]) -> None:
@@ -330,7 +341,7 @@ def test_the_answers_of_people_come_onto_the_page(done: tuple[Path, Any], tmp_pa
     chosen = selected(store, [f"{runs['agents-ft']}:agents", f"{runs['compare']}:agents"])
     items = [item for item in items_of(store, chosen, "pairs", "rater_01") if not item.attention]
     save_all(store, [answered(item, 1, origin="terminal", seconds=1.0, made_by="person") for item in items])
-    data = run_study(study_in(folder, twin="scripted:peeks-100"), teacher=Players())
+    data = run_study(whole_in(folder), teacher=Players())
     (line,) = [line for line in data["models"][0]["people"] if line.startswith("agents")]
     assert (
         line.startswith(("agents-ft over agents: ", "agents over agents-ft: ")) and "10 judgements of 10 items" in line
@@ -367,7 +378,7 @@ def test_finished_studies_stand_side_by_side(
 def test_a_finished_study_is_found_again(done: tuple[Path, Any]) -> None:
     folder, data = done
     teacher = Players()
-    again = run_study(study_in(folder, twin="scripted:peeks-100"), teacher=teacher)
+    again = run_study(whole_in(folder), teacher=teacher)
     assert json.dumps(again, default=str) == json.dumps(data, default=str)
     assert Store(folder / "study.duckdb").rows("SELECT count(*) AS n FROM runs") == [{"n": 3 + len(ARMS)}]
     assert teacher.taught_from == [data["models"][0]["runs"]["teach"]]

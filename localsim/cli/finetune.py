@@ -218,6 +218,13 @@ def remove(name: str, yes: bool) -> None:
     default="all",
     help="Teach these arms, with commas, or none: agents-ft always comes first. Without arms any model can be studied.",
 )
+@click.option("--iterative", is_flag=True, help="Also let one author write turn by turn, in every comparison of modes.")
+@click.option(
+    "--length",
+    type=click.Choice(["short", "free"]),
+    default="short",
+    help="Ask for short lines or, without arms, for no length.",
+)
 @click.option(
     "--dir",
     "folder",
@@ -238,6 +245,8 @@ def study(
     twin: str,
     judge: str,
     arm_names: str,
+    iterative: bool,
+    length: str,
     folder: Path,
     seed: int,
     dry_run: bool,
@@ -256,8 +265,9 @@ def study(
     from localsim import study as studies
 
     others = () if second_model is None else (second_model,)
-    arms = _arms(arm_names)
-    chosen = studies.Study(studies.SIZES[size_name], chosen_model(model), folder, seed, others, twin, judge, arms)
+    size, arms = studies.SIZES[size_name], _arms(arm_names)
+    free = length == "free"
+    chosen = studies.Study(size, chosen_model(model), folder, seed, others, twin, judge, arms, iterative, free)
     if dry_run:
         plans = [_planned(size_name, chosen, name) for name in chosen.models]
         return Answer(plans if len(plans) > 1 else plans[0], ["\n\n".join(map(_lines, plans))])
@@ -292,9 +302,11 @@ def _planned(size_name: str, study: Study, model: str) -> dict[str, Any]:
     from localsim.backends.open import layers_of, physical_cores, require_models
     from localsim.machine.bench import bench
     from localsim.study import TURNS, WRITTEN, hours
+    from localsim.study.design import compare_plan
 
     base, size, twin, judge = study.base(model), study.size, study.twin_of(model), study.judge_of(model)
     require_models(list(filter(None, (twin, judge))))
+    compare_plan(study, model, study.modes)  # raises what the run would
     ensure_works(base)
     say(f"measuring {base.name}")
     rates = bench(base, physical_cores(), layers_of(base, "auto"))
@@ -304,7 +316,7 @@ def _planned(size_name: str, study: Study, model: str) -> dict[str, Any]:
         "model": base.name,
         "twin": twin or "none",
         "judge": judge or "none",
-        "episodes": size.counts(study.arms, twin=twin is not None),
+        "episodes": size.counts(study.arms, twin=twin is not None, modes=study.modes),
         **({"training_tokens_of_each_arm_at_most": size.most_tokens()} if study.arms else {}),
         "minutes": {stage: round(60 * value, 1) for stage, value in stages.items()},
         "hours_in_all": round(sum(stages.values()), 2),

@@ -1,6 +1,6 @@
 """The paper as one function (arXiv 2403.05020): families x conditions x seeds, fine-tuning with controls, and a page.
 
-Stages: *compare* (three modes on the same scenarios and seeds), the *twin* (the same by a constructed control), *teach*
+Stages: *compare* (the modes on the same scenarios and seeds), the *twin* (the same by a constructed control), *teach*
 (scripts and agents' talks of other scenarios), *learn* (an adapter for each arm, from equally many tokens and targets),
 each arm as agents on the compared scenarios, *naturalness*. A study recognises each stage by its plan, so it continues
 where it was interrupted.

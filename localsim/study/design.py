@@ -16,22 +16,20 @@ from math import ceil
 from pathlib import Path
 
 from localsim.backends.open import absolute, is_file
-from localsim.conversation.episode import Mode
+from localsim.conversation.episode import MODES, SIMULATED, Mode
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput, ModelMissing
 from localsim.evaluators.judge import DIMENSIONS
 from localsim.families import FAMILIES
 from localsim.machine.bench import Bench
 from localsim.models.registry import ModelFile, resolve
-from localsim.runs.plan import Plan
+from localsim.runs.plan import Plan, free, layouts_of
 from localsim.scenarios.documents import shipped_files
 from localsim.scenarios.find import find_scenarios
 from localsim.scenarios.writing import draw_sample
 
 COMPARED_FROM, LEARNT_FROM = 30_000, 40_000
 """First seeds of the generated scenarios for comparing and for training; the two sets never overlap."""
-MODES: tuple[Mode, ...] = ("script", "agents", "mindreaders")
-"""The modes that a study compares."""
 TURNS, HEARD, WRITTEN, ROW = 12, 32, 24, 450
 """Assumptions for estimates: turns of an episode, evaluated and generated tokens of a turn, tokens of a training row.
 """
@@ -108,11 +106,13 @@ class Size:
         """Number of compared scenarios that have a solution."""
         return len(FAMILIES.own) * self.scenarios // 2 + self.situations
 
-    def counts(self, arms: Sequence[Arm] = ARMS, *, twin: bool = False) -> dict[str, int]:
+    def counts(
+        self, arms: Sequence[Arm] = ARMS, *, twin: bool = False, modes: Sequence[Mode] = MODES
+    ) -> dict[str, int]:
         """Return the number of episodes in each stage that simulates."""
-        counts = {"compare": self.compared * len(MODES)}
+        counts = {"compare": self.compared * len(modes)}
         if twin:
-            counts["twin"] = self.compared * len(MODES)
+            counts["twin"] = self.compared * len(modes)
         if arms:
             counts["teach"] = len(FAMILIES.own) * self.learnt * self.learnt_episodes * len(taught_in(arms))
         return counts | {arm.name: self.compared for arm in arms}
@@ -147,6 +147,19 @@ class Study:
     """The model that judges goals and naturalness; AUTO means the studied model itself, if it is a file."""
     arms: tuple[Arm, ...] = ARMS
     """The arms that are taught; without any, every model can be studied. The first one is FINE_TUNED."""
+    iterative: bool = False
+    """True if one author also writes turn by turn, which divides the effect of one author from that of one text."""
+    free: bool = False
+    """True if no prompt asks for short lines. Arms learn from prompts that do, so this is for studies without arms."""
+
+    def __post_init__(self) -> None:
+        if self.free and self.arms:
+            raise InvalidInput("arms learn short lines", where="--length free", hint="add --arms none")
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        """The modes that it compares."""
+        return SIMULATED if self.iterative else MODES
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -192,9 +205,11 @@ def default_twin(model: str) -> str | None:
 # ---- plans ---------------------------------------------------------------------------------------------------------
 
 
-def compare_plan(size: Size, model: str, seed: int, modes: tuple[Mode, ...] = MODES) -> Plan:
+def compare_plan(study: Study, model: str, modes: tuple[Mode, ...]) -> Plan:
     """Return the plan of modes on the compared scenarios and seeds: all of a model, or the agents of a taught one."""
-    return Plan(compared_scenarios(size), modes, model=model, episodes=size.episodes, seed=seed)
+    size, layouts = study.size, free(layouts_of([model]), [model]) if study.free else None
+    scenarios = compared_scenarios(size)
+    return Plan(scenarios, modes, model=model, episodes=size.episodes, seed=study.seed, layouts=layouts)
 
 
 def control_plan(study: Study, player: str) -> Plan:
@@ -237,6 +252,8 @@ def command(study: Study) -> str:
     words += [] if study.judge == AUTO else ["--judge", study.judge]
     if study.arms != ARMS:
         words += ["--arms", ",".join(arm.name for arm in study.arms) or NONE]
+    words += ["--iterative"] if study.iterative else []
+    words += ["--length", "free"] if study.free else []
     return shlex.join(words)
 
 
@@ -301,9 +318,9 @@ QUESTIONS = 2 * len(DIMENSIONS)
 
 def hours(study: Study, model: str, bench: Bench) -> dict[str, float]:
     """Estimate the hours of each stage of a model from the rates of `models bench`, in the order of the stages."""
-    size, arms, twin = study.size, study.arms, study.twin_of(model) is not None
+    size, arms, modes = study.size, study.arms, study.modes
     per_turn = HEARD / bench.turn + WRITTEN / bench.decode_together
-    counts = size.counts(arms, twin=twin)
+    counts = size.counts(arms, twin=study.twin_of(model) is not None, modes=modes)
     simulating = {stage: (count * TURNS * per_turn + BESIDE) / 3600 for stage, count in counts.items()}
     learning = (size.most_tokens() / (bench.prefill * TRAINING) + BESIDE) / 3600
     found: dict[str, float] = {}
@@ -313,7 +330,7 @@ def hours(study: Study, model: str, bench: Bench) -> dict[str, float]:
         found[stage] = value
     if study.judge_of(model):
         answers = {
-            "goals": (TALK, QUESTIONS * size.answers, (len(MODES) + bool(arms)) * size.compared + 2 * size.solvable),
+            "goals": (TALK, QUESTIONS * size.answers, (len(modes) + bool(arms)) * size.compared + 2 * size.solvable),
             "naturalness": (PAIR, 1, 2 * (2 + len(arms) + bool(arms)) * size.compared),
         }
         for stage, (read, asked, count) in answers.items():

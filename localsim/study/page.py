@@ -90,8 +90,11 @@ def sections(model: Results) -> Iterator[Section]:
     yield _naturalness(model)
 
 
+_WRITER = "one writer sees all"
+
+
 def _conditions(model: Results) -> Section:
-    seen, rows = {"script": "one writer sees all", "mindreaders": "all sides"}, []
+    seen, rows = {"script": _WRITER, "iterative": f"{_WRITER}, turn by turn", "mindreaders": "all sides"}, []
     for each in model.conditions:
         made = f"fine-tuned on {model.lessons[each.label].taught_on}" if each.label in model.lessons else "as it is"
         made = model.twin.title if model.twin and each.constructed else made

@@ -86,16 +86,16 @@ def _check(session: Session, teacher: Teacher) -> None:
 
 def _played(session: Session, model: str, teacher: Teacher) -> StudiedModel:
     study, lead = session.study, f"{model}: " if len(session.study.models) > 1 else ""
-    runs = {"compare": session.stage(f"{lead}compare", compare_plan(study.size, model, study.seed))}
+    runs = {"compare": session.stage(f"{lead}compare", compare_plan(study, model, study.modes))}
     twin, judge = study.twin_of(model) or "", study.judge_of(model) or ""
     if twin:
-        runs[twin] = session.stage(f"{lead}{twin}, constructed", compare_plan(study.size, twin, study.seed))
+        runs[twin] = session.stage(f"{lead}{twin}, constructed", compare_plan(study, twin, study.modes))
     taught = Taught({}, {})
     if study.arms:
         runs["teach"] = session.stage(f"{lead}teach", teach_plan(study, model))
         taught = teacher.teach(session, model, runs["teach"])
     for arm, name in taught.models.items():
-        runs[arm] = session.stage(f"{lead}{arm}", compare_plan(study.size, name, study.seed, ("agents",)))
+        runs[arm] = session.stage(f"{lead}{arm}", compare_plan(study, name, ("agents",)))
     name = Path(model).stem if model.endswith(".gguf") else model
     played = StudiedModel(name, _identity(model), runs, taught, twin, judge)
     if judge:
