@@ -103,6 +103,16 @@ def test_the_difference_in_training_is_named_only_beside_taught_agents(study: tu
     assert not any("training" in shown.differs(line) for shown in data.panels for line in shown.lines)
 
 
+@pytest.mark.parametrize(
+    ("layout", "asked"), [("4", "short sentences are asked for"), ("4-free", "no length is asked")]
+)
+def test_the_length_that_prompts_ask_for_is_told(layout: str, asked: str, tmp_path: Path) -> None:
+    plan = Plan((generated("craigslist", 1),), ("agents",), "scripted", layouts={"scripted": layout})
+    store = Store(tmp_path / "d.duckdb")
+    run_id = runner.start(plan, store, Watcher(), lambda _: None, leaks=False).run_id
+    assert asked in compared(store, labelled(store, [run_id])).differences["length"][1]
+
+
 def test_a_number_that_our_measures_declare_is_read_from_them() -> None:
     for key, panel in (("words_per_turn", "words"), ("first_mention", "first_mention"), ("deal_rate", "deals")):
         (row,) = (row for row in ROWS if (row.panel, row.by) == (panel, published.GPT) and "text" in row.place)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from localsim import stats
 from localsim.conversation.scenario import Scenario
+from localsim.conversation.wording.layouts import FREE
 from localsim.evaluators.judge import DIMENSIONS
 from localsim.families import EVERYDAY, family_of
 from localsim.families.base import SUCCESS
@@ -142,6 +143,8 @@ def differences(store: Store, conditions: Sequence[Condition], judges: Sequence[
     models = ", ".join(dict.fromkeys(each.model for each in conditions))
     judged = f"; as a judge, {', '.join(judges)}" if judges else "; no judge was asked"
     chars = ", ".join(map(str, sorted({each.limits.chars for each in scenarios})))
+    free = {any(each.endswith(FREE) for each in plan.get("layouts", {}).values()) for plan in plans}
+    asked = " or ".join(_ASKED[each] for each in sorted(free))
     found = {
         "model": ("GPT-3.5 (gpt-3.5-turbo-0613) and Mixtral-8x7B", models),
         "scenarios": (
@@ -165,7 +168,7 @@ def differences(store: Store, conditions: Sequence[Condition], judges: Sequence[
             "script as free text, agents as JSON; a model repaired what could not be read",
             "one line a turn in every mode, under one grammar, one retry and one counted repair",
         ),
-        "length": ("no limit is known", f"one or two short sentences are asked for, at most {chars} characters"),
+        "length": ("no limit is known", f"{asked}, at most {chars} characters"),
         "friends": ("one friend in common", "as many as the scenario has, also none or several"),
         "zone": ("prices drawn, so that some bargains allow no deal", "scenarios with and without room for a deal"),
     }
@@ -182,6 +185,10 @@ def differences(store: Store, conditions: Sequence[Condition], judges: Sequence[
         here = ", ".join(f"{each:g}" for each in warm)
         found["temperature"] = ("0.7 (its code: 1.0 for agents and mindreaders)", here)
     return found
+
+
+_ASKED = {False: "one or two short sentences are asked for", True: "no length is asked for"}
+"""What prompts ask for, by whether --length free leaves the request out."""
 
 
 def _scenarios(scenarios: Sequence[Scenario]) -> str:
